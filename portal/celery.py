@@ -1,0 +1,13 @@
+"""The Celery application: runs loops and carries hints, nothing else."""
+
+from __future__ import annotations
+
+from celery import Celery
+
+from portal.settings.environment import use_settings
+
+use_settings("portal.settings.worker")
+
+app = Celery("slipway")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()

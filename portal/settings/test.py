@@ -1,0 +1,15 @@
+"""Tests: the web process's settings on the embedded services that tests/stack.py starts."""
+
+import os
+
+from portal.settings.web import *  # noqa: F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+SESSION_COOKIE_SECURE = False
+CSRF_COOKIE_SECURE = False
+SECURE_HSTS_SECONDS = 0
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+DATABASES = {"default": {**DATABASES["default"], "CONN_MAX_AGE": 0, "TEST": {"NAME": f"test_slipway_{os.getpid()}"}}}  # noqa: F405

@@ -1,0 +1,3 @@
+from routing.models.keys import ApiKey
+
+__all__ = ["ApiKey"]
