@@ -1,0 +1,9 @@
+"""The web process: pages, REST and event streams over ASGI."""
+
+from django.core.asgi import get_asgi_application
+
+from portal.settings.environment import use_settings
+
+use_settings("portal.settings.web")
+
+application = get_asgi_application()
