@@ -59,4 +59,12 @@ PROCESSES = (
         port="gateway_port",
         health="/healthz",
     ),
+    Process(
+        name="envoy",
+        command=(
+            "python", "-m", "deploy.envoy", "--xds-host", "{gateway_host}", "--xds-port", "{gateway_port}", "--host", "{host}",
+            "--door-port", "{door_port}", "--admin-port", "{envoy_admin_port}", "--access-log", "{access_log}", "--state", "{state}",
+        ),
+        settings="portal.settings.gateway",
+    ),
 )

