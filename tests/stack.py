@@ -11,8 +11,10 @@ _state = state_dir() / "test"
 _state.mkdir(exist_ok=True)
 _run = str(os.getpid())
 
-os.environ["SLIPWAY_SECRET_KEY"] = "tests-only"  # noqa: S105
-os.environ["SLIPWAY_DATABASE_URL"] = start_postgres(_state / "postgres", durable=False) + f"&application_name=slipway-test-{_run}"
+os.environ["SLIPWAY_SECRET_KEY"] = "tests-only"
+os.environ["SLIPWAY_DATABASE_URL"] = (
+    start_postgres(_state / "postgres", durable=False) + f"&application_name=slipway-test-{_run}"
+)
 valkey = start_valkey(_state / f"valkey-{_run}")
 os.environ["SLIPWAY_VALKEY_URL"] = f"redis://127.0.0.1:{valkey.port}/0"
 os.environ["SLIPWAY_CLUSTER_CREDENTIALS_DIR"] = str(_state / "clusters")

@@ -1,4 +1,4 @@
-"""`make clean`: stop what still runs of this checkout and remove its state folder. Built binaries stay: others share them."""
+"""`make clean`: stop what still runs of this checkout and remove its state folder; built binaries stay."""
 
 from __future__ import annotations
 

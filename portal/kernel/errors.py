@@ -15,9 +15,7 @@ class SlipwayError(Exception):
     status = 500
     code = "error"
 
-    def __init__(
-        self, detail: str, *, code: str | None = None, fields: Mapping[str, Sequence[str]] | None = None
-    ) -> None:
+    def __init__(self, detail: str, *, code: str | None = None, fields: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(detail)
         self.detail = detail
         self.code = code or type(self).code

@@ -18,7 +18,9 @@ DEBUG = False
 ALLOWED_HOSTS = environment.items("SLIPWAY_ALLOWED_HOSTS", default="localhost,127.0.0.1")
 
 _database = conninfo_to_dict(
-    environment.secret("SLIPWAY_DATABASE_URL", what="for example postgresql://slipway@db/slipway, or SLIPWAY_DATABASE_URL_FILE")
+    environment.secret(
+        "SLIPWAY_DATABASE_URL", what="for example postgresql://slipway@db/slipway, or SLIPWAY_DATABASE_URL_FILE"
+    )
 )
 VALKEY_URL = environment.secret("SLIPWAY_VALKEY_URL", what="for example redis://valkey:6379/0, or SLIPWAY_VALKEY_URL_FILE")
 CLUSTER_CREDENTIALS_DIR = Path(environment.text("SLIPWAY_CLUSTER_CREDENTIALS_DIR", default="/etc/slipway/clusters"))

@@ -79,7 +79,9 @@ SESSION_COOKIE_AGE = 12 * 3600
 SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
 SECURE_SSL_REDIRECT = False
 SECURE_REFERRER_POLICY = "same-origin"
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if environment.flag("SLIPWAY_BEHIND_PROXY", default=False) else None
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if environment.flag("SLIPWAY_BEHIND_PROXY", default=False) else None
+)
 CSRF_TRUSTED_ORIGINS = environment.items("SLIPWAY_TRUSTED_ORIGINS")
 CSRF_FAILURE_VIEW = "portal.site.web.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"

@@ -14,5 +14,6 @@ CELERY_BEAT_SCHEDULE = {
     "expire grants": {"task": "fleet.tasks.grants_expire", "schedule": 60},
 }
 CELERY_BEAT_SCHEDULE = {
-    name: {**entry, "options": {"expires": max(int(entry["schedule"]) * 2, 30)}} for name, entry in CELERY_BEAT_SCHEDULE.items()
+    name: {**entry, "options": {"expires": max(int(entry["schedule"]) * 2, 30)}}
+    for name, entry in CELERY_BEAT_SCHEDULE.items()
 }
