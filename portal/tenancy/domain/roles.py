@@ -75,6 +75,22 @@ GRANTED: dict[Role, frozenset[Permission]] = {
 """Every signed-in person may also see the fleet page's totals; tenant names on it follow PROJECT_READ."""
 
 
+READS = frozenset({Permission.PROJECT_READ, Permission.FLEET_READ, Permission.AUDIT_READ})
+"""What a token with the read scope alone may do."""
+
+NEEDS_OPEN_PROJECT = frozenset(
+    {
+        Permission.REQUEST_CREATE,
+        Permission.REQUEST_DECIDE_DEPLOYMENT,
+        Permission.REQUEST_DECIDE_GRANT,
+        Permission.DEPLOYMENT_CHANGE,
+        Permission.KEY_MANAGE_OWN,
+        Permission.MEMBER_MANAGE,
+    }
+)
+"""Acts that a closed project refuses; reading, deleting and revoking go on."""
+
+
 def roles_granting(permission: Permission) -> frozenset[Role]:
     """The roles whose holders may do ``permission``, each in its own scope."""
     return frozenset(role for role, permissions in GRANTED.items() if permission in permissions)

@@ -2,12 +2,13 @@
 
 import django.db.models.deletion
 import django.db.models.functions.text
+from django.conf import settings
+from django.db import migrations, models
+
 import portal.kernel.clock
 import portal.tenancy.models.organizations
 import portal.tenancy.models.people
 import portal.tenancy.models.tokens
-from django.conf import settings
-from django.db import migrations, models
 
 
 class Migration(migrations.Migration):

@@ -34,7 +34,10 @@ class User(AbstractBaseUser):
     email = models.EmailField()
     name = models.CharField(max_length=120)
     platform_role = models.CharField(
-        max_length=16, blank=True, default=PlatformRole.NONE.value, choices=[(role.value, role.value) for role in PlatformRole]
+        max_length=16,
+        blank=True,
+        default=PlatformRole.NONE.value,
+        choices=[(role.value, role.value) for role in PlatformRole],
     )
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(default=now)
