@@ -1,1 +1,3 @@
-"""Fixtures every test may use. The standing cast lives in tests/cast.py, the real cluster in tests/cluster.py."""
+"""Fixtures every test may use: the standing cast and its factories, and the real cluster."""
+
+pytest_plugins = ["tests.cast"]

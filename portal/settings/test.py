@@ -12,4 +12,7 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-DATABASES = {"default": {**DATABASES["default"], "CONN_MAX_AGE": 0, "TEST": {"NAME": f"test_slipway_{os.getpid()}"}}}  # noqa: F405
+_options = {name: value for name, value in DATABASES["default"]["OPTIONS"].items() if name != "pool"}  # noqa: F405
+DATABASES = {
+    "default": {**DATABASES["default"], "OPTIONS": _options, "TEST": {"NAME": f"test_slipway_{os.getpid()}"}}  # noqa: F405
+}

@@ -3,7 +3,7 @@
 from csp.constants import NONCE, NONE, SELF
 
 from portal.settings.base import *  # noqa: F403
-from portal.settings.base import BASE_DIR, INSTALLED_APPS, environment
+from portal.settings.base import BASE_DIR, DATABASES, INSTALLED_APPS, environment
 
 INSTALLED_APPS = [
     *INSTALLED_APPS,
@@ -16,6 +16,10 @@ INSTALLED_APPS = [
     "django_tables2",
 ]
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+
+# Under ASGI each request may run in another thread, where a kept connection would never be found again: a pool instead.
+DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
+DATABASES["default"]["OPTIONS"] |= {"pool": {"min_size": 2, "max_size": 16, "timeout": 10}}
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
