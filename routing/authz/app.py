@@ -1,0 +1,218 @@
+"""The slim service behind the door, as plain ASGI: Envoy's authz checks, its xDS polls, and the list of models.
+
+It reads no database: every answer comes from the follower's table in memory. Paths:
+``/authz/<the call's own path>`` (ext_authz), ``/v3/discovery:<kind>`` (REST xDS, held until something changed),
+``/v1/models[/<id>]`` (behind the door), ``/healthz``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import structlog
+
+from portal.kernel.clock import now
+from routing.authz.follower import Follower
+from routing.domain import refusals
+from routing.domain.admission import Admitted, admit, described, key_of
+from routing.domain.refusals import Refusal
+from routing.envoy.discovery import door_of
+from routing.envoy.resources import AUTHZ_PATH, Door
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+HOLD_SECONDS = 20.0
+"""How long a poll without news is held; below the 30 s that Envoy waits (``resources._REST``)."""
+
+_POLL_BYTES = 4 * 1024 * 1024
+_DISCOVERY = "/v3/discovery:"
+_KINDS = ("listeners", "routes", "clusters", "endpoints")
+_JSON: Header = (b"content-type", b"application/json")
+
+_log = structlog.get_logger(__name__)
+
+
+class Gateway:
+    """The ASGI application. ``policy`` is this installation's part of every door."""
+
+    def __init__(self, follower: Follower, policy: Door) -> None:
+        self._follower = follower
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        path: str = scope["path"]
+        if path.startswith(f"{AUTHZ_PATH}/"):
+            await self._authorize(scope, send, path.removeprefix(AUTHZ_PATH))
+        elif path.startswith(_DISCOVERY):
+            await self._discover(receive, send, path.removeprefix(_DISCOVERY))
+        elif path == "/v1/models" or path.startswith("/v1/models/"):
+            await self._models(scope, send, path.removeprefix("/v1/models").removeprefix("/"))
+        elif path == "/healthz":
+            await self._health(send)
+        else:
+            await _refuse(send, refusals.no_such_url(scope["method"], path))
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        following: asyncio.Task[None] | None = None
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                following = asyncio.create_task(self._follower.follow())
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                if following is not None:
+                    following.cancel()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _authorize(self, scope: Scope, send: Send, path: str) -> None:
+        table = self._follower.table
+        if table is None:
+            await _refuse(send, refusals.STARTING)
+            return
+        said = _headers(scope)
+        verdict = admit(
+            table,
+            authorization=said.get("authorization", ""),
+            method=scope["method"],
+            path=path,
+            model=said.get("x-slipway-model", ""),
+            problem=said.get("x-slipway-problem", ""),
+            at=now(),
+        )
+        if isinstance(verdict, Admitted):
+            found = {
+                "x-slipway-route": verdict.route.deployment_id,
+                "x-slipway-project": verdict.key.project_id,
+                "x-slipway-key": verdict.key.key_id,
+                "x-slipway-called": verdict.route.model,
+            }
+            await _respond(send, 200, b"", [(name.encode(), value.encode()) for name, value in found.items()])
+        else:
+            await _refuse(send, verdict)
+
+    async def _models(self, scope: Scope, send: Send, wanted: str) -> None:
+        table = self._follower.table
+        silent = scope["method"] == "HEAD"
+        if table is None:
+            await _refuse(send, refusals.STARTING, silent=silent)
+            return
+        key = key_of(table, _headers(scope).get("authorization", ""), now())
+        if isinstance(key, Refusal):
+            await _refuse(send, key, silent=silent)
+            return
+        if not wanted:
+            listed = [described(route) for route in table.models(key.project_id)]
+            await _respond(send, 200, _json({"object": "list", "data": listed}), [_JSON], silent=silent)
+            return
+        route = table.route(key.project_id, wanted)
+        if route is None:
+            await _refuse(send, refusals.model_not_found(wanted), silent=silent)
+        else:
+            await _respond(send, 200, _json(described(route)), [_JSON], silent=silent)
+
+    async def _discover(self, receive: Receive, send: Send, kind: str) -> None:
+        """Answer one poll: at once when the node lacks something, else when a table brings it, else 304."""
+        poll = await _polled(receive)
+        if kind not in _KINDS or poll is None:
+            await _refuse(send, refusals.no_such_url("POST", f"{_DISCOVERY}{kind}"))
+            return
+        if "error_detail" in poll:
+            _log.error("Envoy refused resources", kind=kind, error=poll["error_detail"])
+        try:
+            door = door_of(poll.get("node", {}), self._policy)
+        except ValueError as error:
+            await _respond(send, 400, str(error).encode(), [])
+            return
+        names = [str(name) for name in poll.get("resource_names", [])]
+        version = str(poll.get("version_info", ""))
+        loop = asyncio.get_running_loop()
+        until = loop.time() + HOLD_SECONDS
+        gone = asyncio.ensure_future(_disconnected(receive))
+        try:
+            while not gone.done():
+                discovery = self._follower.discovery
+                answer = discovery.answer(kind, names, door, version) if discovery is not None else None
+                if answer is not None:
+                    await _respond(send, 200, answer.body, [_JSON])
+                    return
+                left = until - loop.time()
+                if left <= 0:
+                    await _respond(send, 304 if discovery is not None else 503, b"", [])
+                    return
+                waiting = asyncio.ensure_future(self._follower.changed(left))
+                await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+        finally:
+            gone.cancel()
+
+    async def _health(self, send: Send) -> None:
+        table = self._follower.table
+        if table is None:
+            await _respond(send, 503, _json({"status": "starting"}), [_JSON])
+            return
+        age = (now() - table.read_at).total_seconds()
+        known = {"status": "ok", "routes_age_seconds": round(age, 1), "models": len(table.routes)}
+        await _respond(send, 200, _json(known), [_JSON])
+
+
+async def _polled(receive: Receive) -> dict[str, Any] | None:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if len(body) > _POLL_BYTES:
+            return None
+        if not message.get("more_body", False):
+            break
+    try:
+        poll = json.loads(body)
+    except ValueError:
+        return None
+    return poll if isinstance(poll, dict) else None
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """Request headers by lower-case name; one sent twice is joined, which makes no valid key of two."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        found[key] = f"{found[key]},{text}" if key in found else text
+    return found
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+async def _refuse(send: Send, refusal: Refusal, *, silent: bool = False) -> None:
+    headers = [_JSON]
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if refusal.retry_after is not None:
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
+    await _respond(send, refusal.status, _json(refusal.body), headers, silent=silent)
+
+
+async def _respond(send: Send, status: int, body: bytes, headers: list[Header], *, silent: bool = False) -> None:
+    """``silent``: the headers that a GET would get, and no body (HEAD)."""
+    if status != 304:
+        headers = [*headers, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if silent else body})
