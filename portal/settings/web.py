@@ -107,20 +107,33 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "portal.site.api.authentication.TokenAuthentication",
-        "portal.site.api.authentication.BrowserSessionAuthentication",
+        "portal.tenancy.api.authentication.TokenAuthentication",
+        "portal.tenancy.api.authentication.BrowserSessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "portal.site.api.errors.exception_handler",
+    "EXCEPTION_HANDLER": "portal.tenancy.api.errors.exception_handler",
+    "DEFAULT_PAGINATION_CLASS": None,
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Slipway",
+    "DESCRIPTION": (
+        "Ask for capacity, decide, deploy models, and read what they used.\n\n"
+        "Times are ISO 8601 with an offset. Lists come in pages: follow `next`. "
+        "Writes that could overwrite a change take the `ETag` you read in `If-Match`; a POST may carry an `Idempotency-Key`."
+    ),
     "VERSION": "v1",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "portal.tenancy.api.schema.with_errors",
+    ],
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,
 }

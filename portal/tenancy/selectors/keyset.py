@@ -6,7 +6,6 @@ Every ordering ends with the primary key, so no row is repeated or lost between 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,0 +1,23 @@
+"""Every address that is not a page: REST under ``/api/v1/``, the probes and ``/metrics``."""
+
+from django.urls import include, path, re_path, register_converter
+
+from portal.site.api.views import NowhereView, SchemaView
+from portal.site.health import healthz, readyz
+from portal.site.metrics import metrics
+from portal.tenancy.api.paths import PublicIdConverter
+
+register_converter(PublicIdConverter, "public_id")
+
+version_1 = [
+    path("openapi.json", SchemaView.as_view(), name="api-schema"),
+    path("", include("portal.tenancy.api.urls")),
+]
+
+urlpatterns = [
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
+    path("api/v1/", include(version_1)),
+    re_path(r"^api/(?P<rest>.*)$", NowhereView.as_view(), name="api-nowhere"),
+]
