@@ -9,9 +9,11 @@ from fleet.models.clusters import Cluster
 class ObservedPod(models.Model):
     """A pod as last seen, by (cluster, uid) (K2). Rows stay after the pod is gone: they are the meter's evidence.
 
-    ``devices`` maps resource name -> effective request (K3). ``owner_kind``/``owner_id``/``project_id`` come from the
-    stamped labels ``slipway/kind``, ``slipway/id``, ``slipway/project``; empty means nobody of ours.
-    ``status`` holds what the rules need of the raw object: phase, conditions, container states.
+    ``devices`` maps resource name -> effective request (K3). ``project_id`` is the project whose namespace the pod is in;
+    ``owner_kind``/``owner_id`` come from the stamped labels, taken only where ``slipway/project`` names that same project
+    (labels can be forged); empty means nobody of ours.
+    ``status`` holds what the rules need of the raw status, under its Kubernetes names: phase, reason, conditions,
+    containerStatuses. The last columns are the merged evidence of ``fleet.domain.evidence``.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods")
@@ -35,6 +37,11 @@ class ObservedPod(models.Model):
     observed_at = models.DateTimeField()
     gone_at = models.DateTimeField(null=True, blank=True)
     gone_basis = models.CharField(max_length=16, blank=True)
+    gone_version = models.PositiveBigIntegerField(default=0)
+    seen_version = models.PositiveBigIntegerField(default=0)
+    active_at = models.DateTimeField(null=True, blank=True)
+    over_at = models.DateTimeField(null=True, blank=True)
+    running_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="pod_once")]
