@@ -1,0 +1,46 @@
+"""THE cluster adapter: the only door to a cluster, opened by rooms named reconcile and observer only."""
+
+from fleet.cluster.connections import connect, placed
+from fleet.cluster.port import (
+    Absent,
+    ApiResource,
+    BadLine,
+    ClusterError,
+    ClusterPort,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    Listing,
+    NotInstalled,
+    ObjectRef,
+    StaleObject,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+    Version,
+    WatchEvent,
+)
+
+__all__ = [
+    "Absent",
+    "ApiResource",
+    "BadLine",
+    "ClusterError",
+    "ClusterPort",
+    "Conflict",
+    "Forbidden",
+    "Gone",
+    "Invalid",
+    "Listing",
+    "NotInstalled",
+    "ObjectRef",
+    "StaleObject",
+    "TooManyRequests",
+    "Unauthorized",
+    "Unreachable",
+    "Version",
+    "WatchEvent",
+    "connect",
+    "placed",
+]

@@ -27,6 +27,7 @@ class Migration(migrations.Migration):
                 ('observed_generation', models.PositiveBigIntegerField(default=0)),
                 ('conditions', models.JSONField(blank=True, default=list)),
                 ('attempts', models.PositiveIntegerField(default=0)),
+                ('crashes', models.PositiveIntegerField(default=0)),
                 ('next_attempt_at', models.DateTimeField(default=portal.kernel.clock.now)),
                 ('dirty_since', models.DateTimeField(blank=True, default=portal.kernel.clock.now, null=True)),
                 ('last_error', models.TextField(blank=True)),

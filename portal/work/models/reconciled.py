@@ -19,6 +19,7 @@ class ReconciledRow(models.Model):
 
     Dirty = ``generation`` differs from ``observed_generation``, or ``next_attempt_at`` is due (retry and full resync
     share that column: a settled pass sets it one resync ahead). ``lease_token`` fences what a pass may write back.
+    ``attempts`` counts claims since the last success (the backoff); ``crashes`` those that ended without any record.
     A row that owns cluster objects is never deleted by cascade: ``desired`` becomes absent, the loop removes them, then
     ``archived_at`` is set.
     """
@@ -30,6 +31,7 @@ class ReconciledRow(models.Model):
     observed_generation = models.PositiveBigIntegerField(default=0)
     conditions = models.JSONField(default=list, blank=True)
     attempts = models.PositiveIntegerField(default=0)
+    crashes = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(default=now)
     dirty_since = models.DateTimeField(default=now, null=True, blank=True)
     last_error = models.TextField(blank=True)

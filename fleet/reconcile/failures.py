@@ -1,0 +1,67 @@
+"""What a loop makes of a cluster that refuses or is silent: Retry while it may change by itself, Blocked when not (D3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from fleet.cluster import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotInstalled,
+    StaleObject,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from portal.work.domain.conditions import Condition, Truth
+from portal.work.domain.outcomes import Blocked, Retry
+
+SYNCED = "Synced"
+"""The condition of every loop here: True = the cluster has what the row wants, False = it cannot, Unknown = not known."""
+
+_REASONS: dict[type[ClusterError], str] = {
+    Unreachable: "ClusterUnreachable",
+    Unauthorized: "CredentialRefused",
+    Forbidden: "Forbidden",
+    StaleObject: "ChangedMeanwhile",
+    TooManyRequests: "ClusterBusy",
+    Conflict: "FieldConflict",
+    Invalid: "Misconfigured",
+    NotInstalled: "NotInstalled",
+}
+
+
+def reason_of(error: ClusterError) -> str:
+    """A CamelCase word for the condition; for what hangs on something not there yet, ``ClusterNotReady``."""
+    return _REASONS.get(type(error), "ClusterNotReady")
+
+
+def outcome_of(error: ClusterError, *, updates: Mapping[str, Any] | None = None) -> Retry | Blocked:
+    """The outcome of a pass that met ``error``; its condition ``Synced`` says Unknown where nobody knows.
+
+    A field conflict names each field and its owner; an object changed under the pass is read again at once.
+    """
+    reason, message = reason_of(error), message_of(error)
+    unknown = isinstance(error, Unreachable | Unauthorized | TooManyRequests)
+    condition = Condition(SYNCED, Truth.UNKNOWN if unknown else Truth.FALSE, reason, message)
+    written = {"conditions": (condition,), "updates": dict(updates or {})}
+    if not error.retryable:
+        return Blocked(reason=reason, message=message, **written)
+    after = None
+    if isinstance(error, TooManyRequests):
+        after = timedelta(seconds=error.retry_after)
+    return Retry(error=f"{reason}: {message}", after=after, **written)
+
+
+def message_of(error: ClusterError) -> str:
+    """What to show people."""
+    if isinstance(error, Conflict) and error.fields:
+        owned = ", ".join(f"{field} (owned by {owner})" for field, owner in error.fields)
+        return f"Others own fields that Slipway wants to set: {owned}."
+    if isinstance(error, Invalid) and error.fields:
+        return "; ".join(f"{field}: {text}" for field, text in error.fields)
+    return error.message

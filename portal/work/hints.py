@@ -1,0 +1,74 @@
+"""Hints: "look at this row now". They carry ids only, and losing every one of them only delays work until the sweep.
+
+A floor registers the task that runs its loop in ``AppConfig.ready``; anybody below nudges the row by (kind, public id).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import redis
+import structlog
+from celery import current_app
+from django.core.cache import cache
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+from portal.kernel.clock import now
+from portal.work.models import ReconciledRow
+
+_COALESCE_SECONDS = 10
+"""How long a second hint for a row is folded into the first; shorter than a sweep, so that a lost one costs little."""
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopKind:
+    """``model`` is None where only hints are wanted, not figures."""
+
+    kind: str
+    task_name: str
+    model: type[ReconciledRow] | None = None
+
+
+_kinds: dict[str, LoopKind] = {}
+
+
+def register(kind: str, task_name: str, model: type[ReconciledRow] | None = None) -> None:
+    """Rows of ``kind`` are worked on by the Celery task ``task_name(public_id)``; ``model`` puts the loop on /metrics."""
+    _kinds[kind] = LoopKind(kind, task_name, model)
+
+
+def registered() -> tuple[LoopKind, ...]:
+    return tuple(_kinds.values())
+
+
+def nudge(kind: str, public_id: str) -> None:
+    """After the commit of the running transaction (at once outside one), ask for a pass over the row.
+
+    Unknown kinds are ignored: labels in a cluster may say anything. A broker that is down is logged, never raised.
+    """
+    if kind in _kinds:
+        transaction.on_commit(lambda: _send(_kinds[kind].task_name, kind, public_id))
+
+
+def seen(kind: str, public_id: str) -> None:
+    """A pass over the row starts: hints from here on are about news, and are sent again."""
+    try:
+        cache.delete(_key(kind, public_id))
+    except redis.RedisError as error:
+        _log.warning("hint.seen_failed", kind=kind, public_id=public_id, error=str(error))
+
+
+def _send(task_name: str, kind: str, public_id: str) -> None:
+    try:
+        if not cache.add(_key(kind, public_id), now().isoformat(), timeout=_COALESCE_SECONDS):
+            return
+        current_app.send_task(task_name, args=[public_id], retry=False, ignore_result=True)
+    except (redis.RedisError, OperationalError, OSError) as error:
+        _log.warning("hint.not_sent", kind=kind, public_id=public_id, error=str(error))
+
+
+def _key(kind: str, public_id: str) -> str:
+    return f"hint:{kind}:{public_id}"
