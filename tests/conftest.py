@@ -1,3 +1,3 @@
 """Fixtures every test may use: the standing cast and its factories, and the real cluster."""
 
-pytest_plugins = ["tests.cast"]
+pytest_plugins = ["tests.cast", "tests.cluster"]

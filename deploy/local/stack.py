@@ -102,8 +102,12 @@ class Stack:
 
     def manage(self, *arguments: str) -> str:
         """Run one management command to its end; returns what it printed, raises StackFailed on a failure."""
+        return self.python("manage.py", *arguments)
+
+    def python(self, *arguments: str) -> str:
+        """Run one Python program of the checkout to its end, with the web process's settings."""
         done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
+            [sys.executable, *arguments],
             cwd=CHECKOUT,
             env={**self.environment, "DJANGO_SETTINGS_MODULE": "portal.settings.web"},
             capture_output=True,
@@ -111,14 +115,14 @@ class Stack:
             check=False,
         )
         if done.returncode != 0:
-            raise StackFailed(f"manage.py {arguments[0]} failed:\n{done.stdout}{done.stderr}")
+            raise StackFailed(f"{' '.join(arguments[:2])} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def prepare(self) -> None:
         """Schema, static files and the demo's people, projects, profiles and grants; each safe to repeat."""
         self.manage("migrate", "--verbosity", "0")
         self.manage("collectstatic", "--noinput", "--verbosity", "0")
-        self.manage("demo_load", "deploy/local/demo.yaml", "--password-file", str(self.password_file))
+        self.python("-m", "deploy.local.demo", "deploy/local/demo.yaml", "--password-file", str(self.password_file))
 
     def start(self, *names: str) -> None:
         """Start the named processes of the list, all when none is named."""

@@ -10,6 +10,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep spaces": {"task": "fleet.tasks.spaces_sweep", "schedule": SWEEP_SECONDS},
     "sweep deployments": {"task": "models_app.tasks.deployments_sweep", "schedule": SWEEP_SECONDS},
     "meter clusters": {"task": "fleet.tasks.meter_sweep", "schedule": METER_SECONDS},
+    "read access log": {"task": "routing.tasks.access_log_ingest", "schedule": SWEEP_SECONDS},
     "expire requests": {"task": "portal.approvals.tasks.requests_expire", "schedule": 60},
     "expire grants": {"task": "fleet.tasks.grants_expire", "schedule": 60},
 }
