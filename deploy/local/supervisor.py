@@ -69,6 +69,12 @@ class Supervisor:
             self._children.append(child)
         return child
 
+    def pids(self) -> dict[str, int]:
+        """Name -> process id of every child that runs now."""
+        with self._lock:
+            running = [(child.name, child.process) for child in self._children]
+        return {name: process.pid for name, process in running if process is not None and process.poll() is None}
+
     def tend(self) -> None:
         """Restart what ended and is due; call about once a second."""
         clock = time.monotonic()

@@ -1,0 +1,39 @@
+"""A running Slipway for a benchmark: all processes, the demo and the real cluster (etcd and Postgres without fsync)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+
+from deploy.local.fleet import LocalFleet
+from deploy.local.stack import Stack
+from deploy.local.state import state_dir
+
+
+@contextlib.contextmanager
+def running(*, extra: dict[str, str] | None = None) -> Iterator[tuple[Stack, LocalFleet]]:
+    """Started in a fresh state folder, stopped and removed at the end; says each step on stderr."""
+    state = state_dir() / f"bench-{os.getpid()}"
+    stopped = threading.Event()
+
+    def say(text: str, fraction: float | None = None) -> None:
+        print(f"slipway: {text}", file=sys.stderr, flush=True)
+
+    stack = Stack(state=state, say=say, durable=False, extra=extra)
+    fleet = LocalFleet(state=state / "fleet", credentials=stack.credentials, progress=say, stopped=stopped, fsync=False)
+    try:
+        stack.prepare()
+        fleet.start()
+        stack.start()
+        if not stack.wait_for(f"{stack.web_url}/readyz", within=60, stopped=stopped):
+            raise RuntimeError(f"the stack is not ready; logs in {stack.logs}")
+        yield stack, fleet
+    finally:
+        stopped.set()
+        stack.stop()
+        fleet.stop()
+        shutil.rmtree(state, ignore_errors=True)
