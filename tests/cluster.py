@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
+from deploy.local import fleet_crds
 from deploy.local.controlplane import ControlPlane
 from deploy.local.controlplane_api import Api
 from deploy.local.controlplane_process import Daemon
@@ -161,6 +162,15 @@ def cluster_credential(
     settings.CLUSTER_CREDENTIALS_DIR = tmp_path
     monkeypatch.setenv("SLIPWAY_CLUSTER_CREDENTIALS_DIR", str(tmp_path))
     return "local"
+
+
+@pytest.fixture
+def flexinfer_crd(admin: Api) -> Iterator[Path]:
+    """FlexInfer's Model definition, installed for this test; the file it came from."""
+    path = fleet_crds.definition("flexinfer", "ai.flexinfer_models.yaml")
+    names = fleet_crds.install(admin, path)
+    yield path
+    fleet_crds.remove(admin, names)
 
 
 def mend(fleet: LocalFleet) -> None:

@@ -58,6 +58,9 @@ class ControlPlane:
 
     def stop(self) -> None:
         """Stop all parts, API server before etcd; safe at any moment, also twice."""
+        if self._daemons and not self._daemons["etcd"].running:
+            # It would wait for etcd before it ends.
+            self.kill_apiserver()
         for name in ("kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"):
             if name in self._daemons:
                 self._daemons[name].stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from pathlib import Path
 
 import httpx
@@ -14,6 +15,8 @@ from deploy.local.controlplane_process import Daemon
 from deploy.local.fleet_nodes import FLEET_FILE, nodes_of, set_nodes
 from deploy.local.kwok import PodNetwork, kwok
 from deploy.local.state import CHECKOUT
+
+_RENEW_SECONDS = 24 * 3600
 
 
 def engine_agent(*, kubeconfig: Path, work: Path, logs: Path, fleet: Path = FLEET_FILE) -> Daemon:
@@ -56,7 +59,7 @@ class LocalFleet:
 
     def start(self) -> None:
         """1. Build what is missing. 2. Control plane. 3. Nodes and kwok. 4. Engine agent. 5. The portal's kubeconfig."""
-        build_all(self._progress, self._stopped)
+        build_all(self._build_progress, self._stopped)
         with self._lock:
             self._go_on()
             plane = self.control_plane
@@ -86,17 +89,30 @@ class LocalFleet:
             self.control_plane.stop()
             self._network.release()
 
+    def _build_progress(self, step: str, fraction: float | None) -> None:
+        self._progress(step, fraction * 0.9 if fraction is not None else None)
+
     def _go_on(self) -> None:
         if self._ended.is_set() or self._stopped.is_set():
             raise BuildStopped("stopped before the cluster started")
 
+    def _renewed(self) -> bool:
+        try:
+            self.control_plane.write_credential(self._credentials, "local")
+        except httpx.HTTPError:
+            return False
+        return True
+
     def _tend(self) -> None:
-        """Start again what ended by itself."""
+        """Start again what ended by itself, and renew the portal's token long before it expires."""
+        renew_at = time.monotonic() + _RENEW_SECONDS
         while not self._ended.wait(1):
             with self._lock:
                 if self._ended.is_set():
                     return
                 self.control_plane.heal()
+                if time.monotonic() > renew_at:
+                    renew_at += _RENEW_SECONDS if self._renewed() else 60
                 for daemon in (self.kwok, self.agent):
                     if daemon is not None and not daemon.running:
                         daemon.start()

@@ -35,7 +35,7 @@ def nodes_of(path: Path = FLEET_FILE) -> list[Json]:
                     "kind": "Node",
                     "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
                     "spec": {"taints": group.get("taints", [])},
-                    "status": {"capacity": resources, "allocatable": resources},
+                    "status": {"capacity": resources, "allocatable": dict(resources)},
                 }
             )
     return nodes
