@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
-from fleet.models import Cluster, Grant, GpuProfile
+from fleet.models import Cluster, GpuProfile, Grant
 from models_app.domain.phases import Phase
 from portal.kernel.clock import now
 from portal.kernel.ids import new_id
