@@ -2,6 +2,7 @@
 
 from django.urls import include, path, re_path, register_converter
 
+from portal.site.api.audit import AuditView
 from portal.site.api.views import NowhereView, SchemaView
 from portal.site.health import healthz, readyz
 from portal.site.metrics import metrics
@@ -11,7 +12,12 @@ register_converter(PublicIdConverter, "public_id")
 
 version_1 = [
     path("openapi.json", SchemaView.as_view(), name="api-schema"),
+    path("audit/", AuditView.as_view(), name="api-audit"),
     path("", include("portal.tenancy.api.urls")),
+    path("", include("portal.approvals.api.urls")),
+    path("", include("fleet.api.urls")),
+    path("", include("models_app.api.urls")),
+    path("", include("routing.api.urls")),
 ]
 
 urlpatterns = [

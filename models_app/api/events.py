@@ -42,7 +42,7 @@ class EventStreamRenderer(BaseRenderer):
         return JSONRenderer().render(data)
 
 
-class EventsView(Endpoint):
+class DeploymentEventsView(Endpoint):
     renderer_classes = [JSONRenderer, EventStreamRenderer]
 
     @extend_schema(
@@ -102,4 +102,4 @@ async def _stream(actor: Actor, public_id: str, after: int) -> AsyncIterator[str
 
 def _event(name: str, data: dict[str, Any], event_id: int | None = None) -> str:
     number = f"id: {event_id}\n" if event_id is not None else ""
-    return f"{number}event: {name}\ndata: {json.dumps(data, default=lambda value: value.isoformat())}\n\n"
+    return f"{number}event: {name}\ndata: {json.dumps(data)}\n\n"

@@ -81,7 +81,7 @@ class DeploymentView(Endpoint):
         return _answer(self, public_id, status=202)
 
 
-class PodsView(Endpoint):
+class DeploymentPodsView(Endpoint):
     @extend_schema(responses=PodsSerializer)
     def get(self, request: Request, public_id: str) -> Response:
         """Its pods as last seen."""
@@ -89,7 +89,7 @@ class PodsView(Endpoint):
         return Response(PodsSerializer({"observed_at": page.observed_at, "results": page.pods}).data)
 
 
-class ManifestView(Endpoint):
+class DeploymentManifestView(Endpoint):
     @extend_schema(responses=ManifestsSerializer)
     def get(self, request: Request, public_id: str) -> Response:
         """Its objects as applied last, with their stamps."""
@@ -97,7 +97,7 @@ class ManifestView(Endpoint):
         return Response(ManifestsSerializer({"results": deployment_manifests(deployment=deployment)}).data)
 
 
-class TimelineView(ListEndpoint):
+class DeploymentTimelineView(ListEndpoint):
     """The steps of its life."""
 
     serializer_class = StepSerializer
@@ -107,7 +107,7 @@ class TimelineView(ListEndpoint):
         return deployment_timeline(actor=self.actor, public_id=self.kwargs["public_id"])
 
 
-class RevisionsView(Endpoint):
+class DeploymentRevisionsView(Endpoint):
     @extend_schema(responses=RevisionsSerializer)
     def get(self, request: Request, public_id: str) -> Response:
         """Every combination of image, artifact, configuration and profile it had, newest first."""

@@ -8,6 +8,7 @@ from typing import Any
 from psycopg.conninfo import conninfo_to_dict
 
 from portal.settings.environment import Environment
+from portal.settings.logging import logging_config
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -31,6 +32,7 @@ SWEEP_SECONDS = environment.number("SLIPWAY_SWEEP_SECONDS", default=15)
 RESYNC_SECONDS = environment.number("SLIPWAY_RESYNC_SECONDS", default=600)
 METER_SECONDS = environment.number("SLIPWAY_METER_SECONDS", default=300)
 LEASE_SECONDS = environment.number("SLIPWAY_LEASE_SECONDS", default=60)
+LOGGING = logging_config(environment.text("SLIPWAY_LOG_LEVEL", default="INFO"))
 environment.check()
 
 DATABASES: dict[str, dict[str, Any]] = {

@@ -25,6 +25,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "portal.site.middleware.RequestIdMiddleware",
+    "portal.site.access_log.AccessLogMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -54,14 +55,19 @@ TEMPLATES = [
                 "csp.context_processors.nonce",
                 "portal.site.context.chrome",
             ],
-            "libraries": {"slipway": "portal.site.templatetags.slipway"},
-            "string_if_invalid": "",
+            "builtins": [
+                "django.templatetags.static",
+                "django.contrib.humanize.templatetags.humanize",
+                "portal.site.templatetags.slipway",
+            ],
         },
     }
 ]
-FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
-
 STATIC_ROOT = environment.text("SLIPWAY_STATIC_ROOT", default=str(BASE_DIR / ".static"))
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
 STATICFILES_DIRS = [BASE_DIR / "node_modules" / "slipway-static", BASE_DIR / "portal" / "site" / "assets"]
 
 LOGIN_URL = "/accounts/login/"
@@ -113,7 +119,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "portal.tenancy.api.schema.NamedAutoSchema",
     "EXCEPTION_HANDLER": "portal.tenancy.api.errors.exception_handler",
     "DEFAULT_PAGINATION_CLASS": None,
     "UNAUTHENTICATED_USER": None,
@@ -135,5 +141,11 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "portal.tenancy.api.schema.with_errors",
     ],
+    "ENUM_NAME_OVERRIDES": {
+        "ProjectRoleEnum": ["viewer", "member", "lead"],
+        "OrganizationRoleEnum": ["org_admin"],
+        "VerdictEnum": ["approve", "deny"],
+        "CheckVerdictEnum": ["ok", "warn", "refuse", "unknown"],
+    },
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
 }

@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from portal.site.selectors.operations import Operations, operations
+from portal.site.selectors.operations import Operations, age_seconds, operations
 
 _OBSERVER = "observer:"
 
@@ -30,16 +30,23 @@ class OperationsCollector(Collector):
 
     def _loops(self) -> Iterator[Metric]:
         gauges = {
-            "slipway_loop_lag_seconds": ("Age of the oldest due row that no worker holds.", "lag_seconds"),
-            "slipway_oldest_dirty_row_seconds": ("Age of the oldest change that was not seen true.", "oldest_dirty_seconds"),
+            "slipway_loop_lag_seconds": ("Age of the oldest due row that no worker holds.", "oldest_due_at"),
+            "slipway_oldest_dirty_row_seconds": ("Age of the oldest change that was not seen true.", "oldest_dirty_at"),
+            "slipway_sweep_age_seconds": ("Since the last sweep of a loop; no sample before the first.", "swept_at"),
             "slipway_dirty_rows": ("Rows whose last change was not seen true.", "dirty"),
             "slipway_due_rows": ("Rows that a loop should take now.", "due"),
+            "slipway_leased_rows": ("Rows that a pass works on.", "leased"),
+            "slipway_failing_rows": ("Rows whose last pass ended in an error.", "failing"),
             "slipway_set_aside_rows": ("Rows that a loop gave up on; people must look.", "set_aside"),
         }
         for name, (text, attribute) in gauges.items():
             gauge = GaugeMetricFamily(name, text, labels=["kind"])
             for loop in self._reading.loops:
-                gauge.add_metric([loop.kind], getattr(loop, attribute))
+                value = getattr(loop, attribute)
+                if attribute == "swept_at" and value is None:
+                    continue
+                since = attribute.endswith("_at")
+                gauge.add_metric([loop.kind], age_seconds(value, self._reading.at) if since else value)
             yield gauge
 
     def _queue(self) -> Iterator[Metric]:

@@ -15,29 +15,18 @@ import redis
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Count, F, Min, Model, Q
+from django.db.models import Count, Model
 
-from fleet.models import Cluster, GpuInterval, Grant, ProjectSpace
+from fleet.models import Cluster, GpuInterval, Grant
 from models_app.models import Deployment
 from portal.approvals.models import Request
 from portal.kernel.clock import now
 from portal.site.queue import QUEUE, SENT_AT
 from portal.tenancy.models import unscoped
-from portal.work.models import Heartbeat, ReconciledRow
+from portal.work.models import Heartbeat
+from portal.work.selectors.loops import LoopFigure, loop_figures
 
 _WHY = "operations: counts over all tenants that name none"
-
-
-@dataclass(frozen=True, slots=True)
-class LoopState:
-    """One loop's rows that are not archived. Ages are in seconds; 0 when nothing waits."""
-
-    kind: str
-    dirty: int
-    due: int
-    set_aside: int
-    oldest_dirty_seconds: float
-    lag_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +40,13 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """``counts`` maps a noun to state -> rows; ``heartbeats`` a process to the seconds since its last sign of life."""
+    """``counts`` maps a noun to state -> rows; ``heartbeats`` a process to the seconds since its last sign of life.
 
-    loops: tuple[LoopState, ...]
+    ``at`` is when it was read: ages of ``loops`` count to it.
+    """
+
+    at: datetime
+    loops: tuple[LoopFigure, ...]
     queue: QueueState | None
     heartbeats: dict[str, float]
     clusters: dict[str, bool | None] = field(default_factory=dict)
@@ -66,9 +59,10 @@ def operations() -> Operations:
     at = now()
     with unscoped(_WHY):
         return Operations(
-            loops=(_loop("deployment", Deployment, at), _loop("space", ProjectSpace, at)),
+            at=at,
+            loops=tuple(loop_figures(at)),
             queue=queue_state(),
-            heartbeats={name: _age(seen, at) for name, seen in Heartbeat.objects.values_list("name", "at")},
+            heartbeats={name: age_seconds(seen, at) for name, seen in Heartbeat.objects.values_list("name", "at")},
             clusters=dict(Cluster.objects.filter(enabled=True).values_list("name", "reachable")),
             counts={
                 "deployments": _by_state(Deployment, "phase", archived_at=None),
@@ -112,28 +106,6 @@ def database_problem() -> str:
     return ""
 
 
-def _loop(kind: str, model: type[ReconciledRow], at: datetime) -> LoopState:
-    live = Q(archived_at=None, set_aside_reason="")
-    dirty = live & ~Q(generation=F("observed_generation"))
-    due = live & Q(next_attempt_at__lte=at) & (Q(lease_until=None) | Q(lease_until__lte=at))
-    rows: Any = model._default_manager
-    seen = rows.aggregate(
-        dirty=Count("pk", filter=dirty),
-        due=Count("pk", filter=due),
-        set_aside=Count("pk", filter=Q(archived_at=None) & ~Q(set_aside_reason="")),
-        oldest_dirty=Min("dirty_since", filter=dirty),
-        oldest_due=Min("next_attempt_at", filter=due),
-    )
-    return LoopState(
-        kind=kind,
-        dirty=seen["dirty"],
-        due=seen["due"],
-        set_aside=seen["set_aside"],
-        oldest_dirty_seconds=_age(seen["oldest_dirty"], at),
-        lag_seconds=_age(seen["oldest_due"], at),
-    )
-
-
 def _by_state(model: type[Model], column: str, **conditions: Any) -> dict[str, int]:
     rows: Iterable[tuple[str, int]] = (
         model._default_manager.filter(**conditions).order_by(column).values_list(column).annotate(rows=Count("pk"))
@@ -141,12 +113,13 @@ def _by_state(model: type[Model], column: str, **conditions: Any) -> dict[str, i
     return dict(rows)
 
 
-def _age(since: datetime | None, at: datetime) -> float:
+def age_seconds(since: datetime | None, at: datetime) -> float:
+    """Seconds from ``since`` to ``at``, never negative; 0 when nothing waits."""
     return max(0.0, (at - since).total_seconds()) if since is not None else 0.0
 
 
 def _message_age(raw: bytes) -> float | None:
     try:
-        return _age(datetime.fromisoformat(json.loads(raw)["headers"][SENT_AT]), now())
+        return age_seconds(datetime.fromisoformat(json.loads(raw)["headers"][SENT_AT]), now())
     except (ValueError, KeyError, TypeError):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rest_framework.generics import GenericAPIView
+from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -31,7 +32,7 @@ class Endpoint(APIView):
         return _checked(serializer, self.request.query_params)
 
 
-class ListEndpoint(Endpoint, GenericAPIView[Any]):
+class ListEndpoint(Endpoint, ListModelMixin, GenericAPIView[Any]):
     """A paged list: ``rows()`` gives a selector's queryset, ``orderings`` what the caller may sort by."""
 
     pagination_class = KeysetPagination
@@ -43,13 +44,14 @@ class ListEndpoint(Endpoint, GenericAPIView[Any]):
     def get_queryset(self) -> Any:
         return self.rows()
 
-    def shown(self, rows: list[Any]) -> list[Any]:
-        """What of ``rows`` is serialized; a view that joins more to a page of rows does it here."""
-        return rows
+    def context_of(self, rows: list[Any]) -> dict[str, Any]:
+        """What the serializer needs beside one page of ``rows``, read for all of them at once."""
+        return {}
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        page = self.shown(self.paginate_queryset(self.get_queryset()) or [])
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        page = self.paginate_queryset(self.get_queryset()) or []
+        context = {**self.get_serializer_context(), **self.context_of(page)}
+        return self.get_paginated_response(self.get_serializer_class()(page, many=True, context=context).data)
 
 
 def _checked(serializer: type[Serializer[Any]], data: Any) -> dict[str, Any]:

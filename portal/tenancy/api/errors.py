@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404
 from rest_framework import exceptions, status
 from rest_framework.response import Response
@@ -52,6 +52,10 @@ def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
         return _answer(exc.status, exc.code, exc.detail, exc.fields, headers)
     if isinstance(exc, PermissionDenied):
         return _answer(status.HTTP_403_FORBIDDEN, "forbidden", str(exc) or "This is not allowed.", {})
+    if isinstance(exc, RequestDataTooBig):
+        return _answer(413, "too_large", "The request body is larger than this API takes.", {})
+    if isinstance(exc, SuspiciousOperation):
+        return _answer(400, "malformed", "The request is malformed.", {})
     if isinstance(exc, exceptions.ValidationError):
         return _answer(exc.status_code, "invalid", "Some of the input is wrong; nothing was changed.", flattened(exc.detail))
     if isinstance(exc, exceptions.APIException):

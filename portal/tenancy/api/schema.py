@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
 IF_MATCH = OpenApiParameter(
@@ -26,6 +28,14 @@ _ERRORS = {
     "404": "It does not exist for you.",
     "default": "Refused: see `code`, `detail` and `fields`.",
 }
+
+
+class NamedAutoSchema(AutoSchema):
+    """Operations are called after their view, which has a name of its own in the whole API: ``request_decide_post``."""
+
+    def get_operation_id(self) -> str:
+        noun = re.sub(r"(?<!^)(?=[A-Z])", "_", type(self.view).__name__.removesuffix("View")).lower()
+        return f"{noun}_{'list' if self._is_list_view() else self.method.lower()}"
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
