@@ -19,7 +19,7 @@ class Figure:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The nearest-rank percentile: the smallest value that at least ``share`` (0–1) of all do not exceed."""
+    """The nearest-rank percentile: the smallest value that at least ``share`` (0 to 1) of all do not exceed."""
     if not values:
         raise ValueError("no values")
     ordered = sorted(values)
