@@ -22,7 +22,7 @@ _PATCHES = {"merge": "application/merge-patch+json", "strategic": "application/s
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
-    """What this client needs of a kubeconfig: where, whom to trust, and the bearer token."""
+    """What this client needs of a kubeconfig: where, whom to trust (PEM; empty for plain HTTP), and the bearer token."""
 
     server: str
     authority: str
@@ -32,11 +32,13 @@ class Kubeconfig:
     def read(cls, path: Path) -> Kubeconfig:
         content = yaml.safe_load(path.read_text())
         cluster = content["clusters"][0]["cluster"]
-        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
         return cls(server=cluster["server"], authority=authority, token=content["users"][0]["user"]["token"])
 
     def write(self, path: Path) -> None:
         """Replace ``path`` in one step, readable by its owner only."""
+        encoded = base64.b64encode(self.authority.encode()).decode()
+        trusted = {"certificate-authority-data": encoded} if encoded else {}
         content = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -44,10 +46,7 @@ class Kubeconfig:
             "clusters": [
                 {
                     "name": "local",
-                    "cluster": {
-                        "server": self.server,
-                        "certificate-authority-data": base64.b64encode(self.authority.encode()).decode(),
-                    },
+                    "cluster": {"server": self.server, **trusted},
                 }
             ],
             "users": [{"name": "local", "user": {"token": self.token}}],
@@ -62,7 +61,7 @@ class Kubeconfig:
 
     def options(self) -> dict[str, Any]:
         """Keyword arguments of an httpx client."""
-        context = ssl.create_default_context(cadata=self.authority)
+        context = ssl.create_default_context(cadata=self.authority) if self.authority else True
         return {
             "base_url": self.server,
             "headers": {"Authorization": f"Bearer {self.token}"},
