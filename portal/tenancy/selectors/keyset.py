@@ -62,15 +62,7 @@ def _decoded(cursor: str, ordering: str, model: type[Model], column: str) -> tup
         if kept != ordering or not isinstance(pk, int) or isinstance(pk, bool) or not 0 <= pk <= _PK_MAX:
             raise ValueError("a cursor of another list")
         return _value_of(_field_of(model, column), shown), pk
-    except (
-        ValueError,
-        TypeError,
-        OverflowError,
-        binascii.Error,
-        ValidationError,
-        FieldDoesNotExist,
-        RecursionError,
-    ) as error:
+    except (ValueError, TypeError, OverflowError, ValidationError, FieldDoesNotExist, RecursionError) as error:
         raise InvalidInput(
             "cursor must be the one that `next` gave, with the same ordering; start again without it.",
             fields={"cursor": ["Not a cursor of this list."]},
