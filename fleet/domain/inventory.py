@@ -43,8 +43,9 @@ class NodeDevices:
 
 @dataclass(frozen=True, slots=True)
 class ProfileCapacity:
-    """Devices of one profile. ``total``: capacity of its nodes; ``allocatable``: what they offer; ``used``: bound now, also on
-    withdrawn devices; ``free``: what new pods could get; ``largest_node``: most devices that any one node offers.
+    """Devices of one profile. ``total``: what its nodes have; ``allocatable``: what they offer; ``used``: bound now, on
+    withdrawn devices too; ``free``: what new pods could get; ``largest_node``: most devices that any one node has.
+    ``nodes`` 0 means that none was seen (yet), not that none can come.
     """
 
     total: int = 0
@@ -60,17 +61,24 @@ def count_of(quantities: Mapping[str, object], resource: str) -> int:
     return whole_devices(quantities.get(resource, "0")) or 0
 
 
-def profile_of(
-    labels: Mapping[str, str], capacity: Mapping[str, object], profiles: Iterable[ProfileMatch]
-) -> ProfileMatch | None:
-    """The profile of a node: it offers the profile's resource and carries its whole selector; the narrowest selector wins,
-    then the name. What the node really has decides first: labels without the resource match nothing (K4).
+def covers(profile: ProfileMatch, labels: Mapping[str, str], capacity: Mapping[str, object]) -> bool:
+    """Whether a node belongs to the profile: it has the resource and carries the whole selector.
+
+    What the node really has decides first: labels without the resource match nothing (K4).
     """
+    return count_of(capacity, profile.resource_name) > 0 and all(
+        labels.get(key) == value for key, value in profile.node_selector.items()
+    )
+
+
+def profile_of(
+    labels: Mapping[str, str], capacity: Mapping[str, object], profiles: Iterable[ProfileMatch], resource: str = ""
+) -> ProfileMatch | None:
+    """The profile that a node (or one resource of it) is counted under: the narrowest selector wins, then the name."""
     fitting = [
         profile
         for profile in profiles
-        if count_of(capacity, profile.resource_name) > 0
-        and all(labels.get(key) == value for key, value in profile.node_selector.items())
+        if (not resource or profile.resource_name == resource) and covers(profile, labels, capacity)
     ]
     return min(fitting, key=lambda profile: (-len(profile.node_selector), profile.name), default=None)
 
@@ -84,5 +92,5 @@ def summed(nodes: Iterable[NodeDevices]) -> ProfileCapacity:
         used += node.bound
         free += node.free
         count += 1
-        largest = max(largest, node.allocatable)
+        largest = max(largest, node.capacity)
     return ProfileCapacity(total, allocatable, used, free, count, largest)

@@ -122,9 +122,7 @@ def _start(evidence: Evidence, findings: list[Finding]) -> tuple[datetime, Start
     return None
 
 
-def _end(
-    evidence: Evidence, start: datetime, findings: list[Finding]
-) -> tuple[datetime | None, EndBasis | None, int]:
+def _end(evidence: Evidence, start: datetime, findings: list[Finding]) -> tuple[datetime | None, EndBasis | None, int]:
     """(end, basis, uncertain µs); (None, None, 0) while the pod holds its devices."""
     if evidence.facts.over:
         return _terminal_end(evidence, start, findings)
@@ -136,9 +134,7 @@ def _end(
     return end, EndBasis.LAST_EVIDENCE, max(0, elapsed_us(end, evidence.gone_at))
 
 
-def _terminal_end(
-    evidence: Evidence, start: datetime, findings: list[Finding]
-) -> tuple[datetime, EndBasis, int]:
+def _terminal_end(evidence: Evidence, start: datetime, findings: list[Finding]) -> tuple[datetime, EndBasis, int]:
     seen_over = evidence.over_at or evidence.seen_at
     finished = _valid(_finished(evidence, findings), start, seen_over, "finishedAt", findings)
     if finished:
@@ -189,9 +185,7 @@ def _valid(
                 Finding(FindingKind.END_BEFORE_START, f"{where} {stamp.isoformat()}, started {start.isoformat()}")
             )
         elif stamp > seen_over + CLOCK_SLACK:
-            findings.append(
-                Finding(FindingKind.END_IN_FUTURE, f"{where} {stamp.isoformat()}, seen {seen_over.isoformat()}")
-            )
+            findings.append(Finding(FindingKind.END_IN_FUTURE, f"{where} {stamp.isoformat()}, seen {seen_over.isoformat()}"))
         else:
             kept.append(stamp)
     return kept

@@ -10,7 +10,7 @@ from typing import Any
 
 from fleet.domain.devices import effective_request
 from fleet.domain.findings import Finding
-from fleet.domain.stamps import ANNOTATION_GENERATION, LABEL_ID, LABEL_KIND, LABEL_PROJECT
+from fleet.domain.stamps import GENERATION, ID, KIND, PROJECT
 from portal.kernel.gpu_time import instant_of
 
 OVER = frozenset({"Succeeded", "Failed"})
@@ -130,10 +130,10 @@ def pod_facts(raw: Mapping[str, Any]) -> PodFacts | None:
         name=text(metadata.get("name"))[:253],
         version=version_of(metadata),
         node_name=text(spec.get("nodeName"))[:253],
-        labelled_kind=text(labels.get(LABEL_KIND))[:40],
-        labelled_id=text(labels.get(LABEL_ID))[:63],
-        labelled_project=text(labels.get(LABEL_PROJECT))[:63],
-        generation_stamp=text(annotations.get(ANNOTATION_GENERATION))[:20],
+        labelled_kind=text(labels.get(KIND))[:40],
+        labelled_id=text(labels.get(ID))[:63],
+        labelled_project=text(labels.get(PROJECT))[:63],
+        generation_stamp=text(annotations.get(GENERATION))[:20],
         requests=requests,
         pod_ip=text(status.get("podIP"))[:45],
         port=_serving_port(spec),
@@ -154,7 +154,7 @@ def _serving_port(spec: Mapping[str, Any]) -> int | None:
 
 
 def _status_part(status: Mapping[str, Any]) -> dict[str, Any]:
-    part: dict[str, Any] = {key: value[:1000] for key in _STATUS_KEYS if (value := text(status.get(key)))}
+    part: dict[str, Any] = _kept({key: value for key, value in status.items() if text(value)}, _STATUS_KEYS)
     part["conditions"] = [_kept(item, _CONDITION_KEYS) for item in mappings(status.get("conditions"))]
     for key in ("containerStatuses", "initContainerStatuses"):
         part[key] = [_kept(item, _CONTAINER_KEYS) for item in mappings(status.get(key))]
@@ -162,16 +162,18 @@ def _status_part(status: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kept(item: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    return {key: _short(item[key]) for key in keys if key in item}
+    return {key: clean(item[key], limit=1000) for key in keys if key in item}
 
 
-def _short(value: Any) -> Any:
-    """Text of a pod can be as long as its author likes; a row keeps the head. NUL is no text for the database."""
+def clean(value: Any, *, limit: int = 20_000) -> Any:
+    """A JSON value that fits a row: texts cut at ``limit`` characters, and without NUL, which the database refuses."""
     if isinstance(value, str):
-        return value[:1000].replace("\0", "")
+        return value[:limit].replace("\0", "")
     if isinstance(value, Mapping):
-        return {text(key): _short(inner) for key, inner in value.items()}
-    return value if isinstance(value, bool | int | float) or value is None else str(value)[:1000]
+        return {str(key).replace("\0", ""): clean(inner, limit=limit) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(inner, limit=limit) for inner in value]
+    return value
 
 
 def standing(facts: PodFacts) -> Standing:
@@ -195,7 +197,11 @@ def standing(facts: PodFacts) -> Standing:
             return answer
     if "CrashLoopBackOff" in waiting:
         return Standing.CRASHING
-    return Standing.RUNNING if any(mapping(item.get("state")).get("running") for item in containers(facts.status)) else Standing.STARTING
+    return (
+        Standing.RUNNING
+        if any(mapping(item.get("state")).get("running") for item in containers(facts.status))
+        else Standing.STARTING
+    )
 
 
 def end_reason(facts: PodFacts, *, deleted: bool) -> str:
@@ -217,7 +223,9 @@ def end_reason(facts: PodFacts, *, deleted: bool) -> str:
         return "node lost"
     if "DeadlineExceeded" in causes:
         return "deadline exceeded"
-    terminated = {text(mapping(mapping(item.get("state")).get("terminated")).get("reason")) for item in containers(facts.status)}
+    terminated = {
+        text(mapping(mapping(item.get("state")).get("terminated")).get("reason")) for item in containers(facts.status)
+    }
     if "OOMKilled" in terminated:
         return "out of memory"
     if facts.over:
