@@ -83,7 +83,9 @@ async def _stream(actor: Actor, public_id: str, after: int) -> AsyncIterator[str
         for step in changes.steps:
             after = step.id
             yield _event(
-                "state", {"phase": step.phase, "reason": step.reason, "message": step.message, "at": step.at}, step.id
+                "state",
+                {"phase": step.phase, "reason": step.reason, "message": step.message, "at": step.at.isoformat()},
+                step.id,
             )
         if standing is not None and changes.standing != standing:
             phase, version, generation, observed_generation, _ = changes.standing

@@ -41,7 +41,7 @@ def newest_step(*, actor: Actor, public_id: str) -> int:
     """The id of the last step of the timeline, 0 when there is none; NotFound when it does not exist for ``actor``."""
     deployment = _watched(actor, public_id)
     newest = StateChange.objects.for_project(deployment.project).filter(deployment=deployment).aggregate(newest=Max("pk"))
-    return newest["newest"] or 0
+    return int(newest["newest"] or 0)
 
 
 def changes_since(*, actor: Actor, public_id: str, after: int) -> Changes:
@@ -73,7 +73,7 @@ def changes_since(*, actor: Actor, public_id: str, after: int) -> Changes:
 
 def _watched(actor: Actor, public_id: str) -> Deployment:
     readable = projects_where(actor=actor, permission=Permission.PROJECT_READ)
-    deployment = (
+    deployment: Deployment | None = (
         Deployment.objects.for_projects(readable.values("pk")).select_related("project").filter(public_id=public_id).first()
     )
     if deployment is None:

@@ -14,7 +14,7 @@ SENT_AT = "slipway_sent_at"
 
 def stamp_messages() -> None:
     """Once per process, from ``AppConfig.ready``."""
-    before_task_publish.connect(_stamp, weak=False, dispatch_uid="slipway-sent-at")
+    before_task_publish.connect(_stamp, weak=False, dispatch_uid="slipway-sent-at")  # type: ignore[no-untyped-call]
 
 
 def _stamp(headers: dict[str, Any] | None = None, **_rest: Any) -> None:

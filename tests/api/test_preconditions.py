@@ -20,9 +20,7 @@ def test_a_write_without_if_match_is_428(api: Api, deployment: Deployment) -> No
 
 
 @pytest.mark.parametrize("form", ["{}", "W/{}"])
-def test_the_tag_that_was_read_is_taken_even_weakened(
-    api: Api, deployment: Deployment, form: str
-) -> None:
+def test_the_tag_that_was_read_is_taken_even_weakened(api: Api, deployment: Deployment, form: str) -> None:
     member = api("member")
     address = f"/api/v1/deployments/{deployment.public_id}/"
     tag = member.get(address).headers["ETag"]

@@ -72,8 +72,14 @@ def _decoded(cursor: str, ordering: str, model: type[Model], column: str) -> tup
 def _field_of(model: type[Model], column: str) -> Field[Any, Any]:
     *path, last = column.split("__")
     for part in path:
-        model = model._meta.get_field(part).related_model
-    return model._meta.get_field(last)
+        related = model._meta.get_field(part).related_model
+        if not isinstance(related, type):
+            raise FieldDoesNotExist(part)
+        model = related
+    field = model._meta.get_field(last)
+    if not isinstance(field, Field):
+        raise FieldDoesNotExist(last)
+    return field
 
 
 def _value_of(field: Field[Any, Any], shown: Any) -> Any:
