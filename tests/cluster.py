@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import psutil
 import pytest
 
 from deploy.local import fleet_crds
@@ -94,8 +95,14 @@ def pod(
 @pytest.fixture(scope="session")
 def local_fleet() -> Iterator[LocalFleet]:
     """Everything, started; most tests want ``admin`` instead."""
-    state = state_dir() / "test" / f"cluster-{os.getpid()}"
-    shutil.rmtree(state, ignore_errors=True)
+    folder = state_dir() / "test"
+    for left in folder.glob("cluster-*"):
+        # Of a session that was killed, or of an earlier process with this one's number.
+        if left.name.removeprefix("cluster-") == str(os.getpid()) or not psutil.pid_exists(
+            int(left.name.removeprefix("cluster-"))
+        ):
+            shutil.rmtree(left, ignore_errors=True)
+    state = folder / f"cluster-{os.getpid()}"
 
     def progress(step: str, fraction: float | None) -> None:
         """The build's progress is `make test`'s business (deploy.local.prepare)."""

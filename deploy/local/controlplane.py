@@ -17,6 +17,7 @@ from deploy.local.ports import free_port
 
 _RBAC = Path(__file__).with_name("controlplane_rbac.yaml")
 _READY_WITHIN = 60.0
+_KEYS_SECONDS = 300 * 24 * 3600
 _TOKEN_SECONDS = 30 * 24 * 3600
 
 
@@ -47,6 +48,7 @@ class ControlPlane:
     def start(self) -> None:
         """1. etcd and API server. 2. Once ready: the portal's account and rights. 3. Controller manager and scheduler."""
         self.state.mkdir(parents=True, exist_ok=True)
+        self._forget_old_keys()
         self._plan()
         self._daemons["etcd"].start()
         self.start_apiserver()
@@ -141,6 +143,14 @@ class ControlPlane:
             path.touch(mode=0o600)
             path.write_text(secrets.token_urlsafe(24))
         return path.read_text()
+
+    def _forget_old_keys(self) -> None:
+        """The API server's own certificate lasts a year; a state folder may last longer."""
+        certificate = self.state / "pki" / "apiserver.crt"
+        if certificate.exists() and time.time() - certificate.stat().st_mtime > _KEYS_SECONDS:
+            certificate.unlink()
+            (self.state / "pki" / "apiserver.key").unlink()
+            self.admin_kubeconfig.unlink(missing_ok=True)
 
     def _plan(self) -> None:
         """Choose ports and lay out the commands."""

@@ -13,7 +13,7 @@ from deploy.local.binaries import BuildStopped, Progress, build_all
 from deploy.local.controlplane import ControlPlane
 from deploy.local.controlplane_process import Daemon
 from deploy.local.fleet_nodes import FLEET_FILE, nodes_of, set_nodes
-from deploy.local.kwok import PodNetwork, kwok
+from deploy.local.kwok import Kwok, PodNetwork
 from deploy.local.state import CHECKOUT
 
 _RENEW_SECONDS = 24 * 3600
@@ -47,7 +47,7 @@ class LocalFleet:
         self, *, state: Path, credentials: Path, progress: Progress, stopped: threading.Event, fsync: bool = True
     ) -> None:
         self.control_plane = ControlPlane(state, fsync=fsync)
-        self.kwok: Daemon | None = None
+        self.kwok: Kwok | None = None
         self.agent: Daemon | None = None
         self.tended = True
         self._credentials = credentials
@@ -69,7 +69,7 @@ class LocalFleet:
                 self._progress("registering the demo fleet's nodes", 0.95)
                 set_nodes(plane.api, nodes_of())
                 cidr = self._network.claim()
-                self.kwok = kwok(kubeconfig=plane.admin_kubeconfig, cidr=cidr, logs=plane.logs)
+                self.kwok = Kwok(kubeconfig=plane.admin_kubeconfig, cidr=cidr, logs=plane.logs)
                 self.kwok.start()
                 self.agent = engine_agent(kubeconfig=plane.admin_kubeconfig, work=plane.state, logs=plane.logs)
                 self.agent.start()

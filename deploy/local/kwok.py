@@ -5,7 +5,10 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+import httpx
+
 from deploy.local.binaries import TOOLS, binary_path
+from deploy.local.controlplane_api import Api
 from deploy.local.controlplane_process import Daemon
 
 STAGES = Path(__file__).with_name("kwok_stages.yaml")
@@ -53,11 +56,31 @@ class PodNetwork:
             self._claim = None
 
 
-def kwok(*, kubeconfig: Path, cidr: str, logs: Path) -> Daemon:
-    """The kwok process for every node of the cluster; pod addresses come from ``cidr``."""
-    binary = next(binary_path(tool) for tool in TOOLS if tool.name == "kwok")
-    command = [
-        str(binary), f"--kubeconfig={kubeconfig}", f"--config={STAGES}", "--manage-all-nodes=true", f"--cidr={cidr}",
-        "--node-ip=127.0.0.1", "--node-lease-duration-seconds=40",
-    ]  # fmt: skip
-    return Daemon("kwok", command, log=logs / "kwok.log")
+class Kwok(Daemon):
+    """The kwok process for every node of the cluster; pod addresses come from ``cidr``.
+
+    Each kwok process holds the nodes' leases under a name of its own, and the next one would wait out what is left of them
+    (40 s) before it plays a single pod. No two run at once here, so a start takes the old leases away.
+    """
+
+    def __init__(self, *, kubeconfig: Path, cidr: str, logs: Path) -> None:
+        binary = next(binary_path(tool) for tool in TOOLS if tool.name == "kwok")
+        command = [
+            str(binary), f"--kubeconfig={kubeconfig}", f"--config={STAGES}", "--manage-all-nodes=true", f"--cidr={cidr}",
+            "--node-ip=127.0.0.1", "--node-lease-duration-seconds=40",
+        ]  # fmt: skip
+        super().__init__("kwok", command, log=logs / "kwok.log")
+        self._kubeconfig = kubeconfig
+
+    def start(self) -> None:
+        if self.running:
+            return
+        api = Api(self._kubeconfig)
+        try:
+            api.http.request("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", timeout=3)
+        except httpx.TransportError:
+            # The API server is away: kwok waits for it, and then for the leases.
+            pass
+        finally:
+            api.close()
+        super().start()

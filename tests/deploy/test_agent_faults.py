@@ -116,6 +116,15 @@ def test_requests_in_flight_end_whole_when_their_pod_is_deleted(admin: Api, name
     assert container(last)["state"]["terminated"]["exitCode"] == 0
 
 
+def test_a_killed_kwok_goes_on_at_once_when_it_is_back(admin: Api, namespace: str, kwok: Daemon) -> None:
+    kwok.kill()
+    admin.create(pod(namespace, "p"))
+    eventually(lambda: (admin.get(path_of(namespace, "p")) or {}).get("spec", {}).get("nodeName"))
+    assert "podIP" not in admin.get(path_of(namespace, "p"))["status"]
+    kwok.start()
+    ready(admin, namespace, "p")
+
+
 @pytest.fixture
 def one_engine(engine_agent: Daemon, control_plane: ControlPlane, tmp_path: Path) -> Iterator[None]:
     """An agent with a single place instead of the usual one."""
