@@ -121,16 +121,17 @@ def _pod(spec: EngineSpec) -> dict[str, Any]:
 
 def _container(spec: EngineSpec) -> dict[str, Any]:
     server = SERVERS[spec.backend]
-    probe = {"httpGet": {"path": "/health", "port": "http"}}
-    container: dict[str, Any] = {
+    command = {"command": list(server.command)} if server.command else {}
+    return {
         "name": "server",
         "image": spec.image,
+        **command,
         "args": server_arguments(spec),
         "env": _environment(spec),
         "ports": [{"name": "http", "containerPort": server.port, "protocol": "TCP"}],
         "resources": _resources(spec),
-        "startupProbe": {**probe, "periodSeconds": 5, "failureThreshold": _STARTUP_SECONDS // 5},
-        "readinessProbe": {**probe, "periodSeconds": 5, "failureThreshold": 2},
+        "startupProbe": {**_health(), "periodSeconds": 5, "failureThreshold": _STARTUP_SECONDS // 5},
+        "readinessProbe": {**_health(), "periodSeconds": 5, "failureThreshold": 2},
         "lifecycle": {"preStop": {"sleep": {"seconds": spec.drain.prestop}}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -139,9 +140,11 @@ def _container(spec: EngineSpec) -> dict[str, Any]:
         },
         "volumeMounts": _mounts(spec),
     }
-    if server.command:
-        container["command"] = list(server.command)
-    return container
+
+
+def _health() -> dict[str, Any]:
+    """Both servers answer 503 there until the weights are loaded. No liveness probe: a long load or drain is no death."""
+    return {"httpGet": {"path": "/health", "port": "http"}}
 
 
 def _environment(spec: EngineSpec) -> list[dict[str, str]]:

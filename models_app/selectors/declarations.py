@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models_app.domain.facts import facts_of
-from models_app.domain.phases import Declaration, Fact, PhaseReport, phase_of
+from models_app.domain.phases import Declaration, Fact, Phase, PhaseReport, phase_of
 from models_app.domain.sightings import sighting_of
 from models_app.models import Deployment
 from portal.work.models import Desired
@@ -12,13 +12,14 @@ from portal.work.models import Desired
 def declaration_of(deployment: Deployment) -> Declaration:
     """What the row says; ``deployment.cluster`` is read, so select it with the row."""
     observed = deployment.observed
+    lost = deployment.phase == Phase.UNKNOWN
     return Declaration(
         wanted=deployment.desired == Desired.PRESENT,
         replicas_min=deployment.replicas_min,
         replicas_max=deployment.replicas_max,
         applied=observed.get("applied_generation") == deployment.generation,
-        cluster_reachable=deployment.cluster.reachable,
-        cluster_error=deployment.cluster.last_error,
+        cluster_reachable=False if lost else deployment.cluster.reachable,
+        cluster_error=deployment.phase_message if lost else deployment.cluster.last_error,
         problem_reason=observed.get("problem_reason", ""),
         problem=observed.get("problem", ""),
         operator_missing=observed.get("operator_missing", ""),
