@@ -33,8 +33,7 @@ def meter_pass(public_id: str) -> bool:
     try:
         port = connect(cluster.credential)
         nodes = port.list_all(NODES.api_version, NODES.kind)
-        nodes_at = now()
-        asked_at = nodes_at
+        asked_at = now()
         pods = port.list_all(PODS.api_version, PODS.kind)
         at = now()
     except ClusterError as error:
@@ -43,9 +42,9 @@ def meter_pass(public_id: str) -> bool:
         return False
     nodes_listed(
         cluster=cluster,
-        nodes=[facts for raw in nodes.items if (facts := node_facts(raw)) is not None],
+        nodes=[found for raw in nodes.items if (found := node_facts(raw)) is not None],
         version=_number(nodes.resource_version),
-        at=nodes_at,
+        at=asked_at,
     )
     pods_listed(
         cluster=cluster,
