@@ -15,7 +15,7 @@ from portal.tenancy.api.fields import PublicIdField
 from portal.tenancy.selectors.audit import audit_list
 from portal.tenancy.selectors.projects import project_get
 
-_FREE = extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
+_FREE = extend_schema_field({"type": "object", "additionalProperties": True})
 
 
 @_FREE
