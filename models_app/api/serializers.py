@@ -95,17 +95,20 @@ class RevisionSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class DeploymentDetailSerializer(serializers.Serializer[Any]):
-    """``context["cards"]`` as for a list."""
+class DeploymentPageSerializer(serializers.Serializer[Any]):
+    """What one deployment shows beside its row."""
 
-    deployment = DeploymentSerializer()
-    revision = RevisionSerializer(help_text="The one that runs, or is on its way.")
+    runs = RevisionSerializer(source="revision", help_text="The revision that runs, or is on its way.")
     facts = FactSerializer(many=True, help_text="Every state apart, each with the age of its observation.")
     conditions = ConditionSerializer(many=True)
     events = ClusterEventSerializer(many=True, help_text="The cluster's own events about its objects.")
     held_devices = serializers.IntegerField()
     may_change = serializers.BooleanField()
     may_delete = serializers.BooleanField()
+
+
+class DeploymentDetailSerializer(DeploymentPageSerializer, DeploymentSerializer):
+    """Both in one object; for the description of the API."""
 
 
 class PodSerializer(serializers.Serializer[Any]):

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from models_app.api.serializers import (
     DeploymentDetailSerializer,
+    DeploymentPageSerializer,
     DeploymentQuery,
     DeploymentSerializer,
     ManifestsSerializer,
@@ -62,8 +63,8 @@ class DeploymentView(Endpoint):
     def get(self, request: Request, public_id: str) -> Response:
         """Every state apart, conditions, and the cluster's events. Pods, objects and the timeline have addresses below."""
         page = deployment_page(actor=self.actor, public_id=public_id)
-        shown = DeploymentDetailSerializer(page, context=_cards(page.deployment))
-        return Response(shown.data, headers=etag(page.deployment.version))
+        row = DeploymentSerializer(page.deployment, context=_cards(page.deployment)).data
+        return Response({**row, **DeploymentPageSerializer(page).data}, headers=etag(page.deployment.version))
 
     @extend_schema(request=ScaleInput, responses=DeploymentSerializer, parameters=[IF_MATCH])
     def patch(self, request: Request, public_id: str) -> Response:

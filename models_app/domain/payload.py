@@ -27,7 +27,7 @@ class DeploymentAsk:
     """The payload of a request of kind ``deployment``, typed.
 
     ``profile`` and ``cluster`` are names; ``cluster`` "" means the only enabled one. ``image`` "" means the compatibility
-    cell's. ``cpu`` and ``memory`` are Kubernetes quantities a replica; ``vram`` is what its author says a replica needs, as a
+    cell's. ``cpu`` and ``memory`` are Kubernetes quantities a replica. ``vram`` is what its author says a replica needs, a
     quantity of bytes, "" = not said. ``context_length`` in tokens, None = the model's own.
     """
 

@@ -23,9 +23,9 @@ class FlexInferEngine:
     name = "flexinfer"
     label = "FlexInfer Model"
     operator = "FlexInfer"
-    backends = ("llamacpp", "vllm")
-    main = ("ai.flexinfer/v1alpha2", "Model")
-    kinds = (("ai.flexinfer/v1alpha2", "Model"),)
+    backends: tuple[str, ...] = ("llamacpp", "vllm")
+    main: tuple[str, str] = ("ai.flexinfer/v1alpha2", "Model")
+    kinds: tuple[tuple[str, str], ...] = (("ai.flexinfer/v1alpha2", "Model"),)
 
     def name_limit(self, namespace: str) -> int:
         """The operator's Service has the Model's name."""

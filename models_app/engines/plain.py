@@ -25,9 +25,13 @@ class PlainEngine:
     name = "plain"
     label = "Plain Deployment"
     operator = ""
-    backends = tuple(SERVERS)
-    main = ("apps/v1", "Deployment")
-    kinds = (("apps/v1", "Deployment"), ("v1", "Service"), ("autoscaling/v2", "HorizontalPodAutoscaler"))
+    backends: tuple[str, ...] = tuple(SERVERS)
+    main: tuple[str, str] = ("apps/v1", "Deployment")
+    kinds: tuple[tuple[str, str], ...] = (
+        ("apps/v1", "Deployment"),
+        ("v1", "Service"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler"),
+    )
 
     def name_limit(self, namespace: str) -> int:
         """The Service's and the pod host name's 63."""

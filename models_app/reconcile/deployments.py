@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from fleet.cluster import ClusterError, ClusterPort, Conflict, Invalid, ObjectRef, StaleObject, connect
 from fleet.domain.drift import drift
+
+from fleet.cluster import ClusterError, ClusterPort, Conflict, Invalid, ObjectRef, StaleObject, connect
 from fleet.domain.stamps import FIELD_MANAGER, hash_of, stamped
 from fleet.reconcile.failures import message_of, reason_of
 from models_app.domain.convergence import Act, Key, Live, Plan, Step, Wanted, decide

@@ -96,11 +96,23 @@ def refused_by_cluster(view: DeploymentPass, error: ClusterError, now: datetime)
     return outcome_of(error, updates=_phase_columns(view, report, now))
 
 
-def _declared(view: DeploymentPass, *, applied: bool = False, **said: str) -> Declaration:
+def _declared(
+    view: DeploymentPass,
+    *,
+    applied: bool = False,
+    problem_reason: str = "",
+    problem: str = "",
+    operator_missing: str = "",
+) -> Declaration:
     """The row's declaration, with what this pass knows better: the cluster has just answered."""
-    clear = {"problem_reason": "", "problem": "", "operator_missing": ""}
     return replace(
-        declaration_of(view.deployment), applied=applied, cluster_reachable=True, cluster_error="", **{**clear, **said}
+        declaration_of(view.deployment),
+        applied=applied,
+        cluster_reachable=True,
+        cluster_error="",
+        problem_reason=problem_reason,
+        problem=problem,
+        operator_missing=operator_missing,
     )
 
 

@@ -106,7 +106,7 @@ def makers_left(port: ClusterPort, view: DeploymentPass, found: Iterable[Mapping
 
 
 def operator_missing(port: ClusterPort, view: DeploymentPass, engine: Engine) -> str:
-    """Why the engine cannot work on this cluster, "" when it can: its kind is not there, so its operator is not installed."""
+    """Why the engine cannot work on this cluster, "" when it can: without its kind, its operator is not there."""
     if not engine.operator:
         return ""
     version, kind = engine.main

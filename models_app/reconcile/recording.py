@@ -90,7 +90,8 @@ def _put(row: Deployment, view: DeploymentPass, item: AppliedNow, before: Applie
 
 
 def _objects(row: Deployment) -> QuerySet[AppliedObject]:
-    return AppliedObject.objects.for_project(row.project).filter(deployment_id=row.pk)
+    rows: QuerySet[AppliedObject] = AppliedObject.objects.for_project(row.project).filter(deployment_id=row.pk)
+    return rows
 
 
 def _record_phase(row: Deployment, updates: Any, now: datetime) -> None:

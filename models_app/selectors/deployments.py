@@ -107,7 +107,8 @@ def deployment_manifests(*, deployment: Deployment) -> tuple[ManifestView, ...]:
 def deployment_timeline(*, actor: Actor, public_id: str) -> QuerySet[StateChange]:
     """The steps of a deployment's life, newest first; NotFound when it does not exist for ``actor``."""
     deployment = deployment_get(actor=actor, public_id=public_id)
-    return StateChange.objects.for_project(deployment.project).filter(deployment=deployment).order_by("-at", "-pk")
+    rows: QuerySet[StateChange] = StateChange.objects.for_project(deployment.project).filter(deployment=deployment)
+    return rows.order_by("-at", "-pk")
 
 
 def deployment_counts(*, actor: Actor) -> dict[str, int]:

@@ -68,7 +68,7 @@ def deployment_delete(*, actor: Actor, public_id: str, version: int | None = Non
 
 def deployment_locked(deployment: Deployment, version: int | None) -> Deployment:
     """The row, locked, with what services read of it. Conflict when it is being deleted, Stale when it has moved on."""
-    row = (
+    row: Deployment = (
         Deployment.objects.for_project(deployment.project)
         .select_related("project__organization", "profile", "cluster", "grant")
         .select_for_update(of=("self",))

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Max
 
 from models_app.domain.payload import parsed_ask
+from models_app.engines.registry import engine_of
 from models_app.models import Deployment, Revision
 from models_app.selectors.deployments import deployment_get
-from models_app.selectors.specs import CONSUMER_KIND
+from models_app.selectors.specs import CONSUMER_KIND, spec_of_ask
 from models_app.services.deployments import deployment_locked
 from models_app.services.parts.deployments import record, revision_snapshot
 from portal.audit.domain.actors import Actor
@@ -42,15 +43,13 @@ def revision_create(*, actor: Actor, public_id: str, changes: Mapping[str, Any],
         raise InvalidInput("A revision has an author: only a person makes one.")
     with transaction.atomic(durable=True):
         row = deployment_locked(deployment, version)
-        current = (
-            Revision.objects.for_project(row.project).select_related("profile").get(deployment=row, number=row.revision)
-        )
+        rows = Revision.objects.for_project(row.project).filter(deployment=row).select_related("profile")
+        current: Revision = rows.get(number=row.revision)
         values = _values(row, current, changes)
         if all(getattr(current, name) == value for name, value in values.items()):
             return current
-        newest = Revision.objects.for_project(row.project).filter(deployment=row).order_by("-number").first()
-        number = (newest.number if newest else 0) + 1
-        revision = Revision.objects.create(
+        number = (rows.aggregate(newest=Max("number"))["newest"] or 0) + 1
+        revision: Revision = Revision.objects.create(
             deployment=row,
             project=row.project,
             number=number,
@@ -74,8 +73,12 @@ def _values(row: Deployment, current: Revision, changes: Mapping[str, Any]) -> d
     payload = {
         "name": row.name,
         "profile": row.profile.name,
+        "engine": row.engine,
         "backend": current.backend,
         "model_format": current.model_format,
+        "devices_per_replica": row.devices_per_replica,
+        "replicas_min": row.replicas_min,
+        "replicas_max": row.replicas_max,
         "image": current.image,
         "source": current.artifact_source,
         "source_revision": current.artifact_revision,
@@ -83,7 +86,11 @@ def _values(row: Deployment, current: Revision, changes: Mapping[str, Any]) -> d
         **changes,
     }
     ask, problems = parsed_ask(payload)
-    if ask is None:
+    if ask is not None:
+        spec = spec_of_ask(ask, project=row.project, profile=current.profile, cell=None)
+        for problem in engine_of(row.engine).spec_problems(spec):
+            problems.setdefault(problem.field, []).append(problem.text)
+    if ask is None or problems:
         raise InvalidInput("The revision is not possible as it stands.", fields=problems)
     return {
         "image": ask.image or current.image,

@@ -53,7 +53,7 @@ def deployment_create(
     hold_raise(actor=actor, grant_id=grant.pk, consumer_kind=CONSUMER_KIND, consumer_id=public_id, devices=ask.devices)
     engine = engine_of(ask.engine)
     try:
-        deployment = Deployment.objects.create(
+        deployment: Deployment = Deployment.objects.create(
             public_id=public_id,
             project=project,
             cluster=cluster,
@@ -109,7 +109,7 @@ def deployment_stop(*, actor: Actor, public_id: str, reason: str) -> Deployment 
     """
     _require_transaction()
     with unscoped("whoever stops it was allowed to before; found by its own id"):
-        deployment = (
+        deployment: Deployment | None = (
             Deployment.objects.select_related("project__organization")
             .select_for_update(of=("self",))
             .filter(public_id=public_id)
