@@ -65,7 +65,7 @@ def test_approve_holds_quota_and_declares_the_deployment(api: Api, asked: dict[s
     assert decided.json()["made_kind"] == "deployment"
     made = api("viewer").get(f"/api/v1/deployments/{decided.json()['made_id']}/")
     assert made.status_code == 200, made.json()
-    assert made.json()["deployment"]["name"] == "tiny-chat"
+    assert made.json()["name"] == "tiny-chat"
     assert made.json()["held_devices"] == 1
     assert {fact["name"] for fact in made.json()["facts"]} >= {
         "declared",

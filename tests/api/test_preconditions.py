@@ -64,7 +64,7 @@ def test_growth_beyond_the_grant_changes_nothing(api: Api, deployment: Deploymen
     answer = member.patch(address, {"replicas_min": 1, "replicas_max": 9}, HTTP_IF_MATCH="*")
     assert answer.status_code == 409
     assert answer.json()["code"] == "quota_exceeded"
-    assert member.get(address).json()["deployment"]["replicas_max"] == 1
+    assert member.get(address).json()["replicas_max"] == 1
 
 
 def test_a_project_is_renamed_by_version(cast: Cast, api: Api) -> None:
