@@ -37,16 +37,16 @@ def idempotent(*, shown_once: tuple[str, ...] = ()) -> Callable[[Handler], Handl
             key = request.headers.get(HEADER)
             if key is None:
                 return handler(view, request, *args, **kwargs)
-            actor = actor_of(request)
-            kept = idempotency_claim(actor=actor, key=key, fingerprint=_fingerprint(request))
+            actor_id = actor_of(request).id
+            kept = idempotency_claim(actor_id=actor_id, key=key, fingerprint=_fingerprint(request))
             if kept is not None:
                 return Response(kept.body, status=kept.status, headers={**kept.headers, REPLAYED: "true"})
             try:
                 response = handler(view, request, *args, **kwargs)
             except (SlipwayError, exceptions.APIException):
-                idempotency_release(actor=actor, key=key)
+                idempotency_release(actor_id=actor_id, key=key)
                 raise
-            idempotency_store(actor=actor, key=key, answer=_kept(response, shown_once))
+            idempotency_store(actor_id=actor_id, key=key, answer=_kept(response, shown_once))
             return response
 
         return answer

@@ -12,7 +12,6 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from portal.audit.domain.actors import Actor
 from portal.kernel.clock import now
 from portal.kernel.errors import Conflict, InvalidInput
 from portal.work.models import IdempotencyRecord
@@ -31,8 +30,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def idempotency_claim(*, actor: Actor, key: str, fingerprint: str) -> Answer | None:
-    """Claim ``key`` for ``actor``: None means do the work, an Answer means it was done and this was said.
+def idempotency_claim(*, actor_id: str, key: str, fingerprint: str) -> Answer | None:
+    """Claim ``key`` for the actor with this public id: None means do the work, an Answer means it was done and this was said.
 
     ``fingerprint`` is a hash of method, path and body. InvalidInput when the key is empty, too long or not printable
     ASCII; Conflict when it was used for something else, is being worked on now, or was cut off without an answer.
@@ -43,12 +42,12 @@ def idempotency_claim(*, actor: Actor, key: str, fingerprint: str) -> Answer | N
             fields={"Idempotency-Key": ["A random UUID does."]},
         )
     at = now()
-    mine = IdempotencyRecord.objects.filter(actor_id=actor.id)
+    mine = IdempotencyRecord.objects.filter(actor_id=actor_id)
     with transaction.atomic(durable=True):
         mine.filter(created_at__lte=at - KEPT).delete()
         try:
             with transaction.atomic():
-                IdempotencyRecord.objects.create(actor_id=actor.id, key=key, fingerprint=fingerprint, created_at=at)
+                IdempotencyRecord.objects.create(actor_id=actor_id, key=key, fingerprint=fingerprint, created_at=at)
         except IntegrityError:
             earlier = mine.get(key=key)
         else:
@@ -70,15 +69,15 @@ def idempotency_claim(*, actor: Actor, key: str, fingerprint: str) -> Answer | N
     return Answer(status=earlier.status, body=kept.get("body"), headers=kept.get("headers", {}))
 
 
-def idempotency_store(*, actor: Actor, key: str, answer: Answer) -> None:
+def idempotency_store(*, actor_id: str, key: str, answer: Answer) -> None:
     """Keep ``answer`` for the repeats of ``key``."""
     with transaction.atomic(durable=True):
-        IdempotencyRecord.objects.filter(actor_id=actor.id, key=key).update(
+        IdempotencyRecord.objects.filter(actor_id=actor_id, key=key).update(
             status=answer.status, body={"body": answer.body, "headers": answer.headers}
         )
 
 
-def idempotency_release(*, actor: Actor, key: str) -> None:
+def idempotency_release(*, actor_id: str, key: str) -> None:
     """Give ``key`` back: the request was refused and changed nothing."""
     with transaction.atomic(durable=True):
-        IdempotencyRecord.objects.filter(actor_id=actor.id, key=key, status=None).delete()
+        IdempotencyRecord.objects.filter(actor_id=actor_id, key=key, status=None).delete()
