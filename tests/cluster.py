@@ -154,9 +154,10 @@ def admin(local_fleet: LocalFleet) -> Iterator[Api]:
 
 @pytest.fixture
 def namespace(admin: Api) -> str:
-    """A fresh namespace."""
+    """A fresh namespace in which pods can be made."""
     name = f"test-{secrets.token_hex(4)}"
     admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    eventually(lambda: admin.get(f"/api/v1/namespaces/{name}/serviceaccounts/default"), what="it has its default account")
     return name
 
 
@@ -181,11 +182,14 @@ def flexinfer_crd(admin: Api) -> Iterator[Path]:
 
 
 def mend(fleet: LocalFleet) -> None:
-    """Start again whatever a test stopped."""
-    fleet.control_plane.mend()
-    for daemon in (fleet.kwok, fleet.agent):
-        assert daemon is not None
-        daemon.start()
+    """Start again whatever a test stopped, and what would only slowly notice that it is back."""
+    stopped = fleet.control_plane.mend()
+    assert fleet.kwok is not None
+    assert fleet.agent is not None
+    if stopped:
+        fleet.kwok.kill()
+    fleet.kwok.start()
+    fleet.agent.start()
 
 
 def sweep(api: Api) -> None:

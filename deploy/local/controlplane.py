@@ -77,13 +77,22 @@ class ControlPlane:
             daemon.start()
         return [daemon.name for daemon in ended]
 
-    def mend(self) -> None:
-        """Put right what a fault broke: start what is stopped, wake what is frozen, wait until the API server is ready."""
+    def mend(self) -> list[str]:
+        """Put right what a fault broke: start what is stopped, wake what is frozen, wait until the API server is ready.
+
+        Returns the names of the parts that were stopped. The controller manager and the scheduler, which back off up to
+        30 s from an API server that is away, are started anew after such an outage.
+        """
+        stopped = [daemon.name for daemon in self._daemons.values() if not daemon.running]
+        if {"etcd", "kube-apiserver"} & set(stopped):
+            for name in ("kube-controller-manager", "kube-scheduler"):
+                self._daemons[name].kill()
         for daemon in self._daemons.values():
-            daemon.signal(signal.SIGCONT)
+            daemon.send(signal.SIGCONT)
         self._daemons["etcd"].start()
         self.start_apiserver()
         self.heal()
+        return stopped
 
     def daemon(self, name: str) -> Daemon:
         """A part by its binary's name, to stop, kill or freeze it."""

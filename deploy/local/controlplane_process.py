@@ -71,7 +71,7 @@ class Daemon:
         """SIGKILL: as a power cut would."""
         self._end(signal.SIGKILL, 10)
 
-    def signal(self, number: signal.Signals) -> None:
+    def send(self, number: signal.Signals) -> None:
         """Send any signal, for example SIGSTOP and SIGCONT to make it hang and go on."""
         if self._process is not None and self.running:
             self._process.send_signal(number)

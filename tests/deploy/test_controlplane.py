@@ -39,7 +39,7 @@ def test_a_killed_api_server_comes_back_on_the_same_port_with_the_same_data(
 
 @cluster
 def test_a_frozen_api_server_is_woken_by_mend(admin: Api, control_plane: ControlPlane) -> None:
-    control_plane.daemon("kube-apiserver").signal(signal.SIGSTOP)
+    control_plane.daemon("kube-apiserver").send(signal.SIGSTOP)
     with pytest.raises(httpx.ReadTimeout):
         admin.http.get("/api/v1/namespaces", timeout=0.3)
     control_plane.mend()
@@ -160,7 +160,7 @@ def test_a_daemon_starts_once_stops_and_starts_again(tmp_path: Path) -> None:
     pid = daemon.pid
     daemon.start()
     assert daemon.pid == pid
-    daemon.signal(signal.SIGSTOP)
+    daemon.send(signal.SIGSTOP)
     began = time.monotonic()
     daemon.stop()
     assert time.monotonic() - began < 5, "a frozen process is woken so that it can end"
