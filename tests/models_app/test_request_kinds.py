@@ -173,7 +173,7 @@ def test_c21_a_name_still_deleting_is_refused_with_what_holds_it(
 ) -> None:
     observed = {"workload": {"present": True, "finalizers": ["flexinfer.ai/model-cleanup"], "deleting_since": "x"}}
     make_deployment(grant, cluster, author=cast.member, name="chat", desired="absent", observed=observed)
-    with pytest.raises(InvalidInput, match="still deleting, held by flexinfer.ai/model-cleanup"):
+    with pytest.raises(InvalidInput, match=r"still deleting, held by flexinfer\.ai/model-cleanup"):
         submit(cast, act)
 
 
