@@ -31,7 +31,7 @@ class Answer:
 
 
 def idempotency_claim(*, actor_id: str, key: str, fingerprint: str) -> Answer | None:
-    """Claim ``key`` for the actor with this public id: None means do the work, an Answer means it was done and this was said.
+    """Claim ``key`` for one actor: None means do the work, an Answer means it was done and this was said.
 
     ``fingerprint`` is a hash of method, path and body. InvalidInput when the key is empty, too long or not printable
     ASCII; Conflict when it was used for something else, is being worked on now, or was cut off without an answer.
