@@ -27,6 +27,8 @@ from deploy.local.fleet import LocalFleet
 from deploy.local.fleet_nodes import nodes_of, set_nodes
 from deploy.local.state import state_dir
 
+pytest_plugins = ["tests.cluster_faults"]
+
 Json = dict[str, Any]
 T = TypeVar("T")
 

@@ -101,7 +101,7 @@ def test_requests_in_flight_end_whole_when_their_pod_is_deleted(admin: Api, name
 
     def ask() -> None:
         with httpx.stream(
-            "POST", url, json={"prompt": "go", "max_tokens": 1500, "stream": True, "ignore_eos": True}, timeout=60
+            "POST", url, json={"prompt": "go", "max_tokens": 700, "stream": True, "ignore_eos": True}, timeout=60
         ) as answer:
             begun.wait()
             answer.read()

@@ -206,7 +206,7 @@ def test_a_reader_never_sees_half_a_kubeconfig(tmp_path: Path) -> None:
     config = Kubeconfig(server="https://127.0.0.1:1", authority="x" * 4000, token="t" * 4000)
     config.write(path)
     done = threading.Event()
-    writer = threading.Thread(target=lambda: [config.write(path) for _ in range(200)] and done.set())
+    writer = threading.Thread(target=lambda: [config.write(path) for _ in range(50)] and done.set())
     writer.start()
     while not done.is_set():
         assert Kubeconfig.read(path) == config
