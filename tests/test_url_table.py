@@ -1,0 +1,116 @@
+"""Every address × every kind of caller, complete against the URLconf (design §7, contract A1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from tests.table.page_rows import PAGE_ROWS
+from tests.table.rest_rows import ROWS as REST_ROWS
+from tests.table.rows import CALLERS, Row
+from tests.table.world import ANONYMOUS, UNKNOWN, World, make_world
+
+ROWS = [*REST_ROWS, *PAGE_ROWS]
+METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def _routes(patterns: list[Any]) -> Iterator[URLPattern]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from _routes(pattern.url_patterns)
+        else:
+            yield pattern
+
+
+def _is_rest(pattern: URLPattern) -> bool:
+    return str(pattern.name or "").startswith("api-")
+
+
+def _methods(pattern: URLPattern) -> set[str]:
+    view = getattr(pattern.callback, "cls", None) or getattr(pattern.callback, "view_class", None)
+    return {method.upper() for method in METHODS if hasattr(view, method)} if view is not None else set()
+
+
+def test_the_table_has_every_rest_address_and_method() -> None:
+    served = {
+        (pattern.name, method)
+        for pattern in _routes(get_resolver().url_patterns)
+        if _is_rest(pattern) and pattern.name != "api-nowhere"
+        for method in _methods(pattern)
+    }
+    assert len(served) > 60
+    told = {(row.route, row.method) for row in REST_ROWS if row.route.startswith("api-")} - {("api-nowhere", "GET")}
+    assert served == told, f"not in the table: {served - told}; not served: {told - served}"
+
+
+def test_the_table_has_every_page() -> None:
+    unnamed = [pattern for pattern in _routes(get_resolver().url_patterns) if not pattern.name]
+    assert unnamed == [], "give the route a name, so that the table can speak of it"
+    served = {pattern.name for pattern in _routes(get_resolver().url_patterns) if not _is_rest(pattern)}
+    told = {row.route for row in ROWS if not row.route.startswith("api-")}
+    assert served == told, f"not in the table: {served - told}; not served: {told - served}"
+
+
+def test_every_row_speaks_of_every_caller() -> None:
+    assert [str(row) for row in ROWS if set(row.expected) != set(CALLERS)] == []
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    return make_world()
+
+
+def _call(row: Row, world: World, caller: str, ids: dict[str, str]) -> Any:
+    client = Client()
+    if caller != ANONYMOUS:
+        client.force_login(world.people[caller])
+    kwargs = {"rest": "v1/nothing/"} if row.route == "api-nowhere" else {name: ids[of] for name, of in row.path.items()}
+    address = reverse(row.route, kwargs=kwargs)
+    body = row.body(ids) if row.body is not None else {}
+    for name, value in body.items():
+        if isinstance(value, str) and value.endswith("@example.org") and value.split("@")[0] in world.people:
+            body[name] = world.people[value.split("@")[0]].email
+    options: dict[str, Any] = {"headers": dict(row.headers)}
+    if row.route.startswith("api-"):
+        options |= {"content_type": "application/json"}
+    return getattr(client, row.method.lower())(address, body or None, **options)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_each_caller_gets_what_the_table_says(row: Row, world: World) -> None:
+    seen = {}
+    for caller in CALLERS:
+        before = transaction.savepoint()
+        seen[caller] = _call(row, world, caller, world.ids).status_code
+        transaction.savepoint_rollback(before)
+    assert seen == dict(row.expected)
+
+
+def _plain(answer: Any) -> tuple[int, str, str]:
+    """Status, content type and body, without what differs from request to request."""
+    body = re.sub(r'nonce="[^"]+"|csrfmiddlewaretoken" value="[^"]+"|"X-CSRFToken": "[^"]+"', "", answer.content.decode())
+    body = re.sub(rf"[a-z]{{3}}_(?:{UNKNOWN}|[0-9a-hjkmnp-tv-z]{{20}})|[0-9a-f]{{32}}", "…", body)
+    return answer.status_code, answer.headers["Content-Type"], body
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.hidden], ids=str)
+def test_what_is_not_yours_does_not_exist(row: Row, world: World) -> None:
+    """A1: the answer for another tenant's object is, to the byte, the answer for an id that never existed."""
+    strangers = [caller for caller, status in row.expected.items() if status == 404]
+    assert "outsider" in strangers
+    for caller in strangers:
+        foreign = _call(row, world, caller, world.ids)
+        never = _call(row, world, caller, world.stranger_ids())
+        assert _plain(foreign) == _plain(never), caller
+        assert foreign.status_code == 404
+
+
+@pytest.fixture(autouse=True)
+def _urls(settings):
+    settings.ROOT_URLCONF = "portal.api_urls"
