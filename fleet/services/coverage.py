@@ -32,7 +32,7 @@ def cluster_covered(
     """
     cluster_lock(cluster)
     last = covered_until(cluster)
-    if covered_at is not None:
+    if covered_at is not None and (last is None or covered_at > last):
         open_gap = CoverageGap.objects.filter(cluster=cluster, ended_at=None, started_at__lt=covered_at)
         closed = open_gap.update(ended_at=covered_at)
         start = gap_start(covered_at=last, at=covered_at, longest=longest)
@@ -40,10 +40,13 @@ def cluster_covered(
             CoverageGap.objects.create(
                 cluster=cluster, started_at=start, ended_at=covered_at, reason="nothing observed the cluster"
             )
+    else:
+        # The cluster answers, and what pods it has is not proven all the same: its watch hangs, or is forbidden.
+        _gap_open(cluster, last, at, longest, "the cluster answers, its pods are not seen")
     Cluster.objects.filter(pk=cluster.pk).update(reachable=True, last_error="", last_seen_at=at)
     Heartbeat.objects.update_or_create(
         name=f"{source}:{cluster.name}",
-        defaults={"at": at, "detail": {**(detail or {}), "covered_at": _text(covered_at or last)}},
+        defaults={"at": at, "detail": {**(detail or {}), "covered_at": _text(_latest(covered_at, last))}},
     )
 
 
@@ -55,9 +58,7 @@ def cluster_lost(*, cluster: Cluster, source: str, at: datetime, error: str, lon
     if seen_at is None or at - seen_at > UNSEEN_AFTER:
         Cluster.objects.filter(pk=cluster.pk).update(reachable=False, last_error=error[:1000])
     last = covered_until(cluster)
-    start = gap_start(covered_at=last, at=at, longest=longest)
-    if start is not None and not CoverageGap.objects.filter(cluster=cluster, ended_at=None).exists():
-        CoverageGap.objects.create(cluster=cluster, started_at=start, reason=error[:200])
+    _gap_open(cluster, last, at, longest, error)
     Heartbeat.objects.update_or_create(
         name=f"{source}:{cluster.name}",
         defaults={"at": at, "detail": {"error": error[:1000], "covered_at": _text(last)}},
@@ -70,6 +71,16 @@ def cluster_described(*, cluster: Cluster, kubernetes_version: str, installed_ki
     Cluster.objects.filter(pk=cluster.pk).update(
         kubernetes_version=kubernetes_version[:40], installed_kinds=sorted(installed_kinds)
     )
+
+
+def _gap_open(cluster: Cluster, last: datetime | None, at: datetime, longest: timedelta, reason: str) -> None:
+    start = gap_start(covered_at=last, at=at, longest=longest)
+    if start is not None and not CoverageGap.objects.filter(cluster=cluster, ended_at=None).exists():
+        CoverageGap.objects.create(cluster=cluster, started_at=start, reason=reason[:200])
+
+
+def _latest(one: datetime | None, other: datetime | None) -> datetime | None:
+    return max(one, other) if one and other else one or other
 
 
 def _text(at: datetime | None) -> str:

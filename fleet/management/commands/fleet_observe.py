@@ -10,6 +10,7 @@ from fleet.observer.process import ObserverProcess
 
 
 class Command(BaseCommand):
+    requires_system_checks = []  # they load every page and form, which this process never needs
     help = "Watch every enabled cluster and store what it says: nodes, pods, GPU intervals. Runs until SIGTERM."
 
     def handle(self, *args: Any, **options: Any) -> None:

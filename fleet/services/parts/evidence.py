@@ -100,15 +100,14 @@ def _alive_write(cluster: Cluster, evidence: Sequence[Evidence]) -> None:
 
 
 def _is_news(old: Evidence | None, new: Evidence) -> bool:
-    """Whether anything but the proof of life moved: only then can the interval or the owner's state be different."""
+    """Whether more than the proof of life moved; of a pod that is over or gone, that proof itself can decide the end."""
     if old is None or old.facts is not new.facts:
         return True
-    return (old.gone_at, old.gone_basis, old.over_at, old.running_at) != (
-        new.gone_at,
-        new.gone_basis,
-        new.over_at,
-        new.running_at,
-    ) or (new.gone_at is not None and old.seen_at != new.seen_at)
+    if new.gone_at is not None or old.gone_at is not None:
+        return old != new
+    return (old.over_at, old.running_at) != (new.over_at, new.running_at) or (
+        new.facts.over and old.active_at != new.active_at
+    )
 
 
 def _projects_of(cluster: Cluster, namespaces: Iterable[str]) -> dict[str, str]:
