@@ -95,13 +95,19 @@ class KubeCluster:
         return self._apply(manifest, uid, resource_version, dry_run=False, force=True)
 
     def delete(
-        self, ref: ObjectRef, *, uid: str, resource_version: str | None = None, grace: int | None = None
+        self,
+        ref: ObjectRef,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+        grace: int | None = None,
+        propagation: str = "Background",
     ) -> Json | None:
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
         options: Json = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
-            "propagationPolicy": "Background",
+            "propagationPolicy": propagation,
             "preconditions": preconditions,
         }
         if grace is not None:

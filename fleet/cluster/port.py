@@ -161,9 +161,17 @@ class ClusterPort(Protocol):
         """``apply``, and where the only conflicts are on ``fields`` (server paths), apply with force: a listed takeover."""
 
     def delete(
-        self, ref: ObjectRef, *, uid: str, resource_version: str | None = None, grace: int | None = None
+        self,
+        ref: ObjectRef,
+        *,
+        uid: str,
+        resource_version: str | None = None,
+        grace: int | None = None,
+        propagation: str = "Background",
     ) -> Json | None:
-        """Ask for the deletion of exactly that object (background propagation); ``grace`` in seconds, None = its own.
+        """Ask for the deletion of exactly that object; ``grace`` in seconds, None = its own.
+
+        ``propagation`` Foreground ends what it owns first, also while a foreign finalizer holds the object itself (C21).
 
         The answer says nothing of its end: it may live on behind a grace or a finalizer. None: there is none. StaleObject:
         another one has that name, or it was changed since ``resource_version``.

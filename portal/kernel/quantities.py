@@ -1,6 +1,6 @@
 """Kubernetes quantities: the API server's own grammar, read exactly (contract D2, C28).
 
-``number [suffix]`` with a number such as ``+1``, ``-0.5``, ``.5``, ``1.`` and a suffix of n u m k M G T P E, Ki Mi Gi Ti Pi Ei,
+``number [suffix]``: a number such as ``+1``, ``-0.5``, ``.5``, ``1.`` and a suffix n u m k M G T P E, Ki Mi Gi Ti Pi Ei,
 or an exponent ``e3``, ``E-3``, ``e+3``. What is finer than a billionth is rounded up, away from zero, as the server does.
 """
 
