@@ -21,7 +21,7 @@ from models_app.models import Deployment
 from portal.kernel.clock import frozen, now
 from portal.settings.logging import MASK, logging_config, masked
 from portal.site.queue import QUEUE, SENT_AT
-from portal.tenancy.models import unscoped
+from portal.tenancy.models import ApiToken, unscoped
 from portal.work.models import Heartbeat
 from tests.api.conftest import Api
 from tests.cast import Cast, make_cluster
@@ -138,10 +138,12 @@ def log_lines() -> Iterator[Any]:
 
 def test_one_request_one_line_with_its_id(api: Api, log_lines: Any) -> None:
     api("member").get("/api/v1/me/?name=typed", HTTP_X_REQUEST_ID="click-0042")
+    token = ApiToken.objects.get()
     lines = [line for line in log_lines() if line["message"] == "request"]
     assert len(lines) == 1
     assert lines[0]["request_id"] == "click-0042"
     assert (lines[0]["method"], lines[0]["path"], lines[0]["status"]) == ("GET", "/api/v1/me/", 200)
+    assert (lines[0]["actor"], lines[0]["token_id"]) == (token.user.public_id, token.public_id)
     assert datetime.fromisoformat(lines[0]["at"]).tzinfo == UTC
     assert "typed" not in json.dumps(lines[0])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import structlog
 from rest_framework.generics import GenericAPIView
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
@@ -22,6 +23,11 @@ class Endpoint(APIView):
     @property
     def actor(self) -> Actor:
         return actor_of(self.request)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        actor = self.actor
+        structlog.contextvars.bind_contextvars(actor=actor.id, token_id=actor.token_id)
 
     def body(self, serializer: type[Serializer[Any]]) -> dict[str, Any]:
         """The request body in the shape of ``serializer``; ValidationError names each wrong field."""
