@@ -36,7 +36,7 @@ class EngineAgent:
 
     def __init__(self, *, kubeconfig: Path, plan: EnginePlan, work: Path) -> None:
         self._api = httpx.AsyncClient(**Kubeconfig.read(kubeconfig).options())
-        self._probe = httpx.AsyncClient(trust_env=False, timeout=2)
+        self._probe = httpx.AsyncClient(trust_env=False, timeout=1)
         self._lives = PodLives(plan=plan, work=work, write=PodWriter(self._api), probe=self._probe)
         self._occupants: dict[str, Occupant] = {}
         self._tasks: set[asyncio.Task[None]] = set()

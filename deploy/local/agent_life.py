@@ -35,6 +35,8 @@ from deploy.local.supervisor import die_with_parent
 log = logging.getLogger("slipway.agent")
 
 _LONGEST_BACKOFF = 30.0
+_PROBE_SECONDS = 2.0
+_PROBE_FAILURES = 3
 
 
 class PodLives:
@@ -178,7 +180,7 @@ class PodLives:
                 await asyncio.sleep(0.05)
         if engine.code is None and not occupant.leaving:
             await self._write.annotate(occupant, {READY: "true"})
-        await occupant.until(lambda: engine.code is not None or occupant.leaving or bool(occupant.finish))
+        await self._watch_over(occupant, work, engine, restarts)
         if engine.code is not None and not occupant.leaving:
             return False
         await self._end(occupant, engine)
@@ -194,6 +196,31 @@ class PodLives:
             occupant, status_patch(occupant.pod, state=state, at=now(), phase=phase, restarts=restarts, reason=reason)
         )
         return True
+
+    async def _watch_over(self, occupant: Occupant, work: Serve | Batch, engine: Engine, restarts: int) -> None:
+        """Keep Ready true to what the server answers, as a readiness probe does, until the process or the pod ends."""
+        failures = 0
+        while True:
+            probe_at = now().timestamp() + _PROBE_SECONDS
+            if await occupant.until(
+                lambda: engine.code is not None or occupant.leaving or bool(occupant.finish),
+                at_most=lambda probe_at=probe_at: probe_at - now().timestamp(),  # type: ignore[misc]
+            ):
+                return
+            if isinstance(work, Batch):
+                continue
+            if await self._healthy(f"http://{occupant.pod['status']['podIP']}:{work.port}/health"):
+                if failures >= _PROBE_FAILURES:
+                    await self._write.annotate(occupant, {READY: "true"})
+                failures = 0
+                continue
+            failures += 1
+            if failures == _PROBE_FAILURES and engine.code is None:
+                await self._write.annotate(occupant, {READY: None})
+                state = {"running": {"startedAt": stamp(engine.started)}}
+                await self._write.patch_status(
+                    occupant, status_patch(occupant.pod, state=state, at=now(), restarts=restarts)
+                )
 
     async def _end(self, occupant: Occupant, engine: Engine) -> None:
         """preStop, SIGTERM, wait, SIGKILL at the end of the grace; at once when the pod is already gone from the API."""

@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,51 +115,51 @@ def _only_builder(tool: Tool, progress: Progress, stopped: threading.Event) -> I
 
 def _build(go: Path, tool: Tool, report: Callable[[float], None], stopped: threading.Event) -> None:
     """Compile one tool beside its target and rename it into place, so that a half-written binary is never found."""
-    folder = MODULES / tool.module
     environment = {**os.environ, "GOFLAGS": "", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
     major, minor = KUBERNETES_VERSION.split(".")[:2]
     stamps = f"-s -w -X {_STAMP}.gitVersion=v{KUBERNETES_VERSION} -X {_STAMP}.gitMajor={major} -X {_STAMP}.gitMinor={minor}"
     target = binary_path(tool)
     part = target.with_name(f"{tool.name}.{os.getpid()}.part")
-    listed = subprocess.run(
-        [go, "list", "-mod=readonly", "-deps", tool.package],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    packages = max(1, len(listed.stdout.splitlines()))
+    report(0.0)
+    # The first answer may take a while: it fetches the sources.
+    listed = list(_lines([str(go), "list", "-mod=readonly", "-deps", tool.package], tool, environment, stopped))
     # A person may already be using the page on the same cores.
     command = [
         "nice", "-n", "10", str(go), "build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false",
         "-ldflags", stamps, "-o", str(part),
         tool.package,
     ]  # fmt: skip
-    process = popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    killer = threading.Thread(target=_kill_when, args=(stopped, process), daemon=True)
-    killer.start()
-    assert process.stderr is not None
-    lines: list[str] = []
-    for raw in process.stderr:
-        lines.append(raw.decode(errors="replace").rstrip())
-        report(min(len(lines) / packages, 0.99))
+    try:
+        for number, _ in enumerate(_lines(command, tool, environment, stopped), start=1):
+            report(min(number / max(1, len(listed)), 0.99))
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    report(1.0)
+
+
+def _lines(command: list[str], tool: Tool, environment: dict[str, str], stopped: threading.Event) -> Iterator[str]:
+    """Run ``command`` in the tool's module folder and yield what it prints, line by line."""
+    process = popen(command, cwd=MODULES / tool.module, env=environment, stdout=subprocess.PIPE)
+    threading.Thread(target=_kill_when, args=(stopped, process), daemon=True).start()
+    assert process.stdout is not None
+    last: deque[str] = deque(maxlen=20)
+    for raw in process.stdout:
+        last.append(raw.decode(errors="replace").rstrip())
+        yield last[-1]
     code = process.wait()
     if stopped.is_set():
-        part.unlink(missing_ok=True)
         raise BuildStopped(f"stopped while building {tool.name}")
     if code != 0:
-        part.unlink(missing_ok=True)
-        raise RuntimeError(f"building {tool.name} failed:\n" + "\n".join(lines[-20:]))
-    part.replace(target)
-    report(1.0)
+        raise RuntimeError(f"building {tool.name} failed:\n" + "\n".join(last))
 
 
 def _kill_when(stopped: threading.Event, process: subprocess.Popen[bytes]) -> None:
     while process.poll() is None:
         if stopped.wait(0.5):
             # Its compilers too, which hold the pipe that is being read.
-            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
             return
 
 

@@ -16,29 +16,44 @@ _MARK = "slipway.local/fleet"
 
 
 def nodes_of(path: Path = FLEET_FILE) -> list[Json]:
-    """The Node manifests that ``path`` describes: ``count`` of each group, named ``<name>-1`` and on."""
+    """The Node manifests that ``path`` describes: ``count`` of each group, named ``<name>-1`` and on.
+
+    Raises RuntimeError that says what is wrong with which group: a person edits this file.
+    """
+    try:
+        groups = yaml.safe_load(path.read_text())["groups"]
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise RuntimeError(f"{path.name}: it must be YAML with a list `groups`: {error}") from error
     nodes = []
-    for group in yaml.safe_load(path.read_text())["groups"]:
-        for number in range(1, group["count"] + 1):
-            name = f"{group['name']}-{number}"
-            resources = {key: str(value) for key, value in group["resources"].items()}
-            labels = {
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-                _MARK: group["name"],
-                **group.get("labels", {}),
-            }
-            nodes.append(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Node",
-                    "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
-                    "spec": {"taints": group.get("taints", [])},
-                    "status": {"capacity": resources, "allocatable": dict(resources)},
-                }
-            )
+    for place, group in enumerate(groups or [], start=1):
+        try:
+            nodes += [_node(group, number) for number in range(1, group["count"] + 1)]
+        except (KeyError, TypeError, AttributeError) as error:
+            called = group.get("name", place) if isinstance(group, dict) else place
+            raise RuntimeError(
+                f"{path.name}, group {called}: wrong or missing: {error}; "
+                "a group needs `name`, `count` (a number) and `resources`, and may have `labels` and `taints`"
+            ) from error
     return nodes
+
+
+def _node(group: Json, number: int) -> Json:
+    name = f"{group['name']}-{number}"
+    resources = {key: str(value) for key, value in group["resources"].items()}
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        _MARK: group["name"],
+        **{key: str(value) for key, value in group.get("labels", {}).items()},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "spec": {"taints": group.get("taints", [])},
+        "status": {"capacity": resources, "allocatable": dict(resources)},
+    }
 
 
 def set_nodes(api: Api, nodes: list[Json]) -> None:

@@ -91,6 +91,18 @@ def test_an_engine_that_does_not_end_in_its_grace_is_killed_and_the_pod_failed(a
     assert container(last)["state"]["terminated"]["exitCode"] == 137
 
 
+def test_a_server_that_hangs_is_not_ready_until_it_answers_again(admin: Api, namespace: str) -> None:
+    admin.create(pod(namespace, "p"))
+    found = ready(admin, namespace, "p")
+    (engine,) = engines_at(found["status"]["podIP"])
+    engine.send_signal(signal.SIGSTOP)
+    hung = eventually(lambda: (now := admin.get(path_of(namespace, "p"))) and condition(now, "Ready") == "False" and now)
+    assert "running" in container(hung)["state"]
+    assert container(hung)["restartCount"] == 0
+    engine.send_signal(signal.SIGCONT)
+    assert container(ready(admin, namespace, "p"))["restartCount"] == 0
+
+
 def test_requests_in_flight_end_whole_when_their_pod_is_deleted(admin: Api, namespace: str) -> None:
     admin.create(pod(namespace, "p", grace=30))
     found = ready(admin, namespace, "p")

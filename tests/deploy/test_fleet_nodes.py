@@ -41,6 +41,34 @@ def test_each_profile_of_the_demo_finds_nodes_it_can_use(profile: dict) -> None:
     assert tested <= {node["metadata"]["name"] for node in fitting}
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("groups: [", "must be YAML"),
+        ("nodes: []", "a list `groups`"),
+        ("- a", "a list `groups`"),
+        ("groups:\n  - {name: a, count: 2}", "group a: .*resources"),
+        ("groups:\n  - {name: a, count: two, resources: {cpu: 1}}", "group a: "),
+        ("groups:\n  - {count: 1, resources: {cpu: 1}}", "group 1: .*name"),
+        ("groups:\n  - {name: a, count: 1, resources: [cpu]}", "group a: "),
+        ("groups: [a]", "group 1: "),
+    ],
+)
+def test_a_mistake_in_the_file_names_its_place(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text(text)
+    with pytest.raises(RuntimeError, match=says):
+        nodes_of(path)
+
+
+def test_numbers_and_truths_in_labels_become_text(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text("groups:\n  - {name: a, count: 1, labels: {b: 8}, resources: {nvidia.com/gpu: 2}}")
+    (node,) = nodes_of(path)
+    assert node["metadata"]["labels"]["b"] == "8"
+    assert node["status"]["allocatable"] == {"nvidia.com/gpu": "2"}
+
+
 @pytest.mark.cluster
 def test_the_cluster_follows_the_file(admin: Api) -> None:
     nodes = nodes_of()
