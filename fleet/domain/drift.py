@@ -1,8 +1,8 @@
 """Drift by meaning, not by text (contract D2, C28): what of a manifest does not stand in the live object.
 
 Only what the manifest says is compared, so what the server defaults or others add is no drift. Quantities are compared as
-numbers. Keyed lists (containers, env, volumes …) are compared by key; their order counts for init containers, and in env only
-where a later entry refers to an earlier one. Other lists (args, command, rules) are compared as they stand.
+numbers. Keyed lists (containers, env, volumes …) are compared by key; their order counts for init containers, and in env
+only where a later entry refers to an earlier one. Other lists (args, command, rules) are compared as they stand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a project has on a cluster, as objects: namespace, quota fence, limits, network policies, role binding. Pure.
 
-The fence sums per resource name and not per profile, so it is the outer one: it carries the grants plus held surge, and never
-refuses what was admitted (contract Q2). The namespace is rendered first: the others live in it.
+The fence sums per resource name and not per profile, so it is the outer one: it carries the grants plus held surge, and
+never refuses what was admitted (contract Q2). The namespace is rendered first: the others live in it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The loop that makes project spaces true: namespace, quota fence, limits, network policies, role binding.
 
 A space that is wanted: each object in order is read, and created, or changed in exactly the version that was read. An object
-of the same name that is not this space's is never adopted (D1, D5). A space that is given up: the role binding goes first, so
-that nobody comes in; the namespace goes once the loop can prove that it holds nothing of anybody else (D6).
+of the same name that is not this space's is never adopted (D1, D5). A space that is given up: the role binding goes first,
+so that nobody comes in; the namespace goes once the loop can prove that it holds nothing of anybody else (D6).
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _refusal(view: SpaceView, ref: ObjectRef, live: Mapping[str, Any]) -> Outcom
         text = f"{ref} exists already and is not this project's: an operator removes or renames it"
         return Blocked(reason="NameTaken", message=text, conditions=(Condition(SYNCED, Truth.FALSE, "NameTaken", text),))
     if is_newer(live, view.generation):
-        return Retry(error=f"overtaken: {ref} carries a later generation", after=timedelta(0))
+        return Retry(error=f"overtaken: {ref} carries a later generation")
     return None
 
 
@@ -138,7 +138,7 @@ def _take_down(port: ClusterPort, view: SpaceView, manifests: list[dict[str, Any
     if live is None or owner_of(live) != view.spec.owner:
         return Settled(updates={"archived_at": now, "applied": []}, conditions=(Condition(SYNCED, Truth.TRUE, "Removed"),))
     if is_newer(live, view.generation):
-        return Retry(error="overtaken: the namespace carries a later generation", after=timedelta(0))
+        return Retry(error="overtaken: the namespace carries a later generation")
     if live["metadata"].get("deletionTimestamp"):
         return Wait(after=_LOOK_AGAIN, reason="the namespace is ending")
     _shut(port, view, manifests)

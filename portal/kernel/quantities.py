@@ -69,12 +69,17 @@ def _scaled(number: Fraction, suffix: str, text: str) -> Fraction:
     if suffix in _BINARY:
         return number * 2 ** _BINARY[suffix]
     if suffix in _DECIMAL:
-        return number * Fraction(10) ** _DECIMAL[suffix]
+        return _by_power_of_ten(number, _DECIMAL[suffix])
     exponent = int(suffix[1:])
     if exponent > _EXPONENT_MAX:
         raise QuantityError(f"{text} is too large: at most 2^63-1.")
     # Far below a billionth only the rounding remains: the exact power need not be built.
-    return number * Fraction(10) ** max(exponent, -_LENGTH_MAX - 2 * _EXPONENT_MAX)
+    return _by_power_of_ten(number, max(exponent, -_LENGTH_MAX - 2 * _EXPONENT_MAX))
+
+
+def _by_power_of_ten(number: Fraction, power: int) -> Fraction:
+    ten: int = 10 ** abs(power)
+    return number * ten if power >= 0 else number / ten
 
 
 def _rounded_up(number: Fraction) -> Fraction:

@@ -17,9 +17,10 @@ from portal.work.services.parts.generations import generation_raise
 def space_ensure(*, actor: Actor, project: Project, cluster: Cluster) -> ProjectSpace:
     """The project's space on ``cluster``, made when it has none; its namespace appears soon after the commit.
 
-    A space that was given up is wanted again with the same namespace, which its loop adopts only if it is still its own (D1).
+    A space that was given up is wanted again with the same namespace, which its loop adopts only while it is its own (D1).
     """
     _require_transaction()
+    space: ProjectSpace
     space, made = ProjectSpace.objects.for_project(project).get_or_create(
         cluster=cluster,
         project=project,

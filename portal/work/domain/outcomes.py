@@ -63,4 +63,4 @@ class Blocked(Outcome):
 def backoff(attempts: int) -> timedelta:
     """The delay after the ``attempts``-th failure in a row (1, 2, 3 …): 1 s, doubling, at most 5 minutes."""
     doublings = min(max(attempts, 1) - 1, 30)
-    return min(BACKOFF_FIRST * 2**doublings, BACKOFF_CAP)
+    return min(BACKOFF_FIRST * int(2**doublings), BACKOFF_CAP)
