@@ -17,10 +17,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from fleet.domain.drift import drift
-
 from fleet.cluster import ClusterError, ClusterPort, Conflict, Invalid, ObjectRef, StaleObject, connect
-from fleet.domain.stamps import FIELD_MANAGER, hash_of, stamped
+from fleet.domain.drift import drift
+from fleet.domain.stamps import FIELD_MANAGER, hash_of, owner_of, stamped
 from fleet.reconcile.failures import message_of, reason_of
 from models_app.domain.convergence import Act, Key, Live, Plan, Step, Wanted, decide
 from models_app.domain.phases import WaitReason
@@ -123,18 +122,23 @@ def _take_down(port: ClusterPort, view: DeploymentPass, engine: Engine, now: dat
         return Retry(error="A later generation was applied already; this pass did nothing.", after=timedelta(seconds=1))
     for step in plan.steps:
         if step.act is Act.DELETE:
-            answer = port.delete(refs[step.key], uid=step.uid, propagation="Foreground")
+            port.delete(refs[step.key], uid=step.uid, propagation=_propagation(refs[step.key]))
             view.notes.deleted.append(refs[step.key])
-            if answer is None:
-                del found[step.key]
-            else:
-                found[step.key] = answer
-    ours = {key: live for key, live in found.items() if any(step.key == key for step in plan.steps)}
+    if view.notes.deleted:
+        # The answer to a deletion says nothing of its end: look again.
+        found = read_objects(port, refs, tolerate_missing_kinds=True)
+    ours = {key: live for key, live in found.items() if owner_of(live) == owner_stamp(view.deployment)}
     seen = _see(port, view, engine, ours)
     view.notes.makers_left = makers_left(port, view, ours.values())
     if ours or seen.live_pods or view.notes.makers_left:
         return removing(view, seen, now)
     return removed(view, seen, now)
+
+
+def _propagation(ref: ObjectRef) -> str:
+    """A Deployment goes after its pods: in the background, one held by somebody's finalizer would keep them running for
+    ever (C21). An operator's object is its operator's to take apart."""
+    return "Foreground" if ref.kind == "Deployment" else "Background"
 
 
 def _replicas(view: DeploymentPass, found: Mapping[Key, Mapping[str, Any]], engine: Engine) -> ReplicasPlan:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fleet.models import Cluster, GpuProfile, Grant, Node, QuotaHold
+from fleet.models import Cluster, GpuProfile, Grant, Node, ProjectSpace, QuotaHold
 from models_app.models import Deployment, Revision
 from portal.approvals.domain.previews import CheckVerdict, Preview
 from portal.approvals.domain.states import RequestState
@@ -195,3 +195,12 @@ def test_a_matrix_that_changed_since_blocks_the_approval(cast: Cast, act: Act, w
     profile.cells.filter(backend="llamacpp").update(support="unsupported")
     with pytest.raises(Conflict, match="matrix changed"):
         request_decide(actor=act("lead"), public_id=request.public_id, verdict="approve")
+
+
+def test_approval_asks_for_the_projects_space_on_that_cluster(cast: Cast, act: Act, world: None, cluster: Cluster) -> None:
+    for name in ("one", "two"):
+        request = submit(cast, act, name=name)
+        request_decide(actor=act("lead"), public_id=request.public_id, verdict="approve")
+    with unscoped("test"):
+        space = ProjectSpace.objects.get()
+    assert (space.cluster, space.namespace, space.desired) == (cluster, cast.project.namespace, "present")

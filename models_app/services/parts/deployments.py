@@ -10,6 +10,7 @@ from django.db.models import F
 from fleet.models import Cluster, CompatibilityCell, GpuProfile
 from fleet.selectors.grants import grant_for
 from fleet.services.parts.holds import hold_raise
+from fleet.services.parts.spaces import space_ensure
 from models_app.domain.names import derived_object_name
 from models_app.domain.payload import DeploymentAsk
 from models_app.engines.registry import engine_of
@@ -98,6 +99,7 @@ def deployment_create(
         deployment=deployment, project=project, phase=deployment.phase, message="Approved and declared."
     )
     record(actor, "deployment.create", deployment, None, {**snapshot(deployment), "revision": revision_snapshot(revision)})
+    space_ensure(actor=actor, project=project, cluster=cluster)
     hints.nudge(CONSUMER_KIND, deployment.public_id)
     return deployment
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture
-def port(cluster_credential: str) -> Iterator[ClusterPort]:
-    yield connect(cluster_credential)
+def port(cluster_credential: str) -> ClusterPort:
+    return connect(cluster_credential)
 
 
 @pytest.fixture
