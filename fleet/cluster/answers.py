@@ -63,7 +63,9 @@ def error_from_status(status: Mapping[str, Any], retry_after: str = "") -> Clust
         asked = retry_after or str(details.get("retryAfterSeconds", ""))
         return TooManyRequests(message, max(1, int(asked)) if asked.isascii() and asked.isdigit() else 1)
     if code in {400, 405, 406, 413, 415, 422}:
-        return Invalid(message, [(str(cause.get("field", "")), str(cause.get("message", ""))) for cause in causes])
+        fields = [(str(cause.get("field", "")), str(cause.get("message", ""))) for cause in causes]
+        # A fresh resourceVersion with another object's uid: the server calls the uid immutable instead of a conflict.
+        return StaleObject(message) if [path for path, _ in fields] == ["metadata.uid"] else Invalid(message, fields)
     return Unreachable(f"{code}: {message}")
 
 

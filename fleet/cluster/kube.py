@@ -50,7 +50,9 @@ class _Session:
     def __init__(self, kubeconfig: Path) -> None:
         self.configuration = Configuration()
         try:
-            load_kube_config(config_file=str(kubeconfig), client_configuration=self.configuration, persist_config=False)
+            load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=str(kubeconfig), client_configuration=self.configuration, persist_config=False
+            )
             self.configuration.connection_pool_maxsize = 16
             self.pool: urllib3.PoolManager = ApiClient(self.configuration).rest_client.pool_manager
         except (ConfigException, OSError, ValueError, urllib3.exceptions.HTTPError) as error:

@@ -48,13 +48,13 @@ def outcome_of(error: ClusterError, *, updates: Mapping[str, Any] | None = None)
     reason, message = reason_of(error), message_of(error)
     unknown = isinstance(error, Unreachable | Unauthorized | TooManyRequests)
     condition = Condition(SYNCED, Truth.UNKNOWN if unknown else Truth.FALSE, reason, message)
-    written = {"conditions": (condition,), "updates": dict(updates or {})}
+    conditions, written = (condition,), dict(updates or {})
     if not error.retryable:
-        return Blocked(reason=reason, message=message, **written)
+        return Blocked(reason=reason, message=message, conditions=conditions, updates=written)
     after = None
     if isinstance(error, TooManyRequests):
         after = timedelta(seconds=error.retry_after)
-    return Retry(error=f"{reason}: {message}", after=after, **written)
+    return Retry(error=f"{reason}: {message}", after=after, conditions=conditions, updates=written)
 
 
 def message_of(error: ClusterError) -> str:

@@ -67,7 +67,7 @@ def _text(value: object) -> str:
 
 def _scaled(number: Fraction, suffix: str, text: str) -> Fraction:
     if suffix in _BINARY:
-        return number * 2 ** _BINARY[suffix]
+        return number * int(2 ** _BINARY[suffix])
     if suffix in _DECIMAL:
         return _by_power_of_ten(number, _DECIMAL[suffix])
     exponent = int(suffix[1:])

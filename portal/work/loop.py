@@ -140,7 +140,7 @@ def sweep(reconciler: Reconciler[Any, Any], limit: int = 500) -> int:
 
 def settle(reconciler: Reconciler[Any, Any], passes: int = 100) -> list[Report]:
     """Run passes until no row is due, at most ``passes``: for commands and tests that drive a loop by hand."""
-    reports = []
+    reports: list[Report] = []
     for _ in range(passes):
         report = run_pass(reconciler)
         if report is None:
@@ -156,7 +156,8 @@ def due_count(reconciler: Reconciler[Any, Any]) -> int:
 
 def _rows(reconciler: Reconciler[Any, Any]) -> QuerySet[Any]:
     """All rows, of all tenants: the base manager, as portal.work sits below tenancy and knows no scope."""
-    return reconciler.model._base_manager.all()
+    rows: QuerySet[Any] = reconciler.model._base_manager.all()
+    return rows
 
 
 def _free(at: datetime) -> Q:
