@@ -25,22 +25,27 @@ FILE = Path(__file__).with_name("query_counts.json")
 QUERIES_MAX = 20
 """No page or endpoint may cost more, whatever the file says."""
 
-CALLERS = ("lead", "org_admin", "platform_admin", "fleet_operator", ANONYMOUS)
+CALLERS = ("lead", "org_admin", "auditor", "fleet_operator", "platform_admin", ANONYMOUS)
 ROWS = [
     row for row in [*REST_ROWS, *PAGE_ROWS] if row.method == "GET" and any(row.expected[caller] == 200 for caller in CALLERS)
 ]
 
 
-def _queries(row: Row, world: World) -> int:
-    caller = next(caller for caller in CALLERS if row.expected[caller] == 200)
-    client = Client()
-    if caller != ANONYMOUS:
-        client.force_login(world.people[caller])
-    address = reverse(row.route, kwargs={name: world.ids[of] for name, of in row.path.items()})
-    with CaptureQueriesContext(connection) as seen:
-        answer = client.get(address, headers=dict(row.headers))
-    assert answer.status_code == 200, (row, answer.status_code)
-    return len(seen)
+def _queries(row: Row, world: World) -> dict[str, int]:
+    """Caller -> queries, for each caller whom it answers: they see different rows, and the costliest counts."""
+    answer = {}
+    for caller in CALLERS:
+        if row.expected[caller] != 200:
+            continue
+        client = Client()
+        if caller != ANONYMOUS:
+            client.force_login(world.people[caller])
+        address = reverse(row.route, kwargs={name: world.ids[of] for name, of in row.path.items()})
+        with CaptureQueriesContext(connection) as seen:
+            status = client.get(address, headers=dict(row.headers)).status_code
+        assert status == 200, (row, caller, status)
+        answer[caller] = len(seen)
+    return answer
 
 
 @pytest.mark.django_db
@@ -53,12 +58,13 @@ def test_the_same_queries_with_2_rows_and_with_20() -> None:
     many = {str(row): _queries(row, world) for row in ROWS}
     grown = {name: (few[name], many[name]) for name in few if few[name] != many[name]}
     assert grown == {}, "queries grow with the rows: join or prefetch in the selector"
+    most = {name: max(counts.values()) for name, counts in many.items()}
     if os.environ.get("UPDATE_QUERY_COUNTS"):
-        FILE.write_text(json.dumps(many, indent=2, sort_keys=True) + "\n")
+        FILE.write_text(json.dumps(most, indent=2, sort_keys=True) + "\n")
     told = json.loads(FILE.read_text())
-    changed = {name: (told.get(name), many.get(name)) for name in sorted({*told, *many}) if told.get(name) != many.get(name)}
+    changed = {name: (told.get(name), most.get(name)) for name in sorted({*told, *most}) if told.get(name) != most.get(name)}
     assert changed == {}, "(in the file, now): read the docstring above"
-    assert {name: count for name, count in many.items() if count > QUERIES_MAX} == {}
+    assert {name: count for name, count in most.items() if count > QUERIES_MAX} == {}
 
 
 @pytest.fixture(autouse=True)

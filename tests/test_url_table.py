@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import transaction
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import URLPattern, get_resolver, reverse
 
 from tests.table.page_rows import PAGE_ROWS
 from tests.table.rest_rows import ROWS as REST_ROWS
-from tests.table.rows import CALLERS, Row
+from tests.table.rows import CALLERS, Row, routes
 from tests.table.world import ANONYMOUS, UNKNOWN, World, make_world
 
 ROWS = [*REST_ROWS, *PAGE_ROWS]
 METHODS = ("get", "post", "put", "patch", "delete")
-
-
-def _routes(patterns: list[Any]) -> Iterator[URLPattern]:
-    for pattern in patterns:
-        if isinstance(pattern, URLResolver):
-            yield from _routes(pattern.url_patterns)
-        else:
-            yield pattern
 
 
 def _is_rest(pattern: URLPattern) -> bool:
@@ -40,7 +31,7 @@ def _methods(pattern: URLPattern) -> set[str]:
 def test_the_table_has_every_rest_address_and_method() -> None:
     served = {
         (pattern.name, method)
-        for pattern in _routes(get_resolver().url_patterns)
+        for pattern in routes(get_resolver().url_patterns)
         if _is_rest(pattern) and pattern.name != "api-nowhere"
         for method in _methods(pattern)
     }
@@ -50,9 +41,9 @@ def test_the_table_has_every_rest_address_and_method() -> None:
 
 
 def test_the_table_has_every_page() -> None:
-    unnamed = [pattern for pattern in _routes(get_resolver().url_patterns) if not pattern.name]
+    unnamed = [pattern for pattern in routes(get_resolver().url_patterns) if not pattern.name]
     assert unnamed == [], "give the route a name, so that the table can speak of it"
-    served = {pattern.name for pattern in _routes(get_resolver().url_patterns) if not _is_rest(pattern)}
+    served = {pattern.name for pattern in routes(get_resolver().url_patterns) if not _is_rest(pattern)}
     told = {row.route for row in ROWS if not row.route.startswith("api-")}
     assert served == told, f"not in the table: {served - told}; not served: {told - served}"
 

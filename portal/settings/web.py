@@ -122,6 +122,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "portal.tenancy.api.schema.NamedAutoSchema",
     "EXCEPTION_HANDLER": "portal.tenancy.api.errors.exception_handler",
     "DEFAULT_PAGINATION_CLASS": None,
+    "DEFAULT_METADATA_CLASS": None,
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from fleet.models import CoverageGap, GpuInterval, MeterAnomaly, Node, ObservedPod
+from fleet.models import CoverageGap, GpuInterval, Grant, MeterAnomaly, Node, ObservedPod
 from models_app.models import AppliedObject, Deployment, Revision, StateChange
 from portal.approvals.domain.states import RequestState
 from portal.approvals.models import Decision, Request
@@ -20,6 +20,7 @@ from tests.cast import (
     make_cluster,
     make_deployment,
     make_grant,
+    make_hold,
     make_member,
     make_organization,
     make_profile,
@@ -78,6 +79,7 @@ def _deployments(world: World, number: int) -> None:
     make_deployment(make_grant(project, profile), cluster, author=cast.member, name=f"theirs-{number}")
     watched = Deployment.objects.get(public_id=world.ids["deployment"])
     make_holder = {"deployment": watched, "project": cast.project}
+    make_hold(Grant.objects.get(public_id=world.ids["grant"]), f"dep_{number:020}")
     StateChange.objects.create(**make_holder, phase="loading", reason="x", message=str(number))
     AppliedObject.objects.create(
         **make_holder,

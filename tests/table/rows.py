@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from django.urls import URLPattern, URLResolver
 
 from tests.table.world import ANONYMOUS
 
@@ -63,3 +65,12 @@ def table(
         else:
             answer[caller] = refused if caller in sees else blind
     return answer
+
+
+def routes(patterns: list[Any]) -> Iterator[URLPattern]:
+    """Every route of a URLconf, those of what it includes too."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns)
+        else:
+            yield pattern

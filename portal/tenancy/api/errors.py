@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import psycopg
 import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404
@@ -22,6 +23,11 @@ log = structlog.get_logger(__name__)
 
 NOT_FOUND = {"code": NotFound.code, "detail": "Not found.", "fields": {}}
 """The one body of every 404: another tenant's object, an id that never existed, an address that leads nowhere (A1)."""
+
+_OUTAGE = (
+    "The database did not answer in time. Ask again shortly; after a write, look first whether it took effect, "
+    "or send it with an Idempotency-Key."
+)
 
 _CODES: dict[type[exceptions.APIException], str] = {
     exceptions.ParseError: "malformed",
@@ -61,6 +67,9 @@ def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
     if isinstance(exc, exceptions.APIException):
         return _answer(exc.status_code, _code_of(exc), _text_of(exc.detail), {}, _headers_of(exc))
     request = context.get("request")
+    if isinstance(exc.__cause__, psycopg.OperationalError):
+        log.warning("api_without_database", path=getattr(request, "path", ""), exc_info=exc)
+        return _answer(503, "unavailable", _OUTAGE, {}, {"Retry-After": "5"})
     request_id = getattr(request, "request_id", "")
     log.error("api_failed", path=getattr(request, "path", ""), exc_info=exc)
     return _answer(500, "error", f"Something broke here, and it was logged. Quote request id {request_id or 'unknown'}.", {})
