@@ -78,7 +78,7 @@ class FakeCluster:
     # What a test does to it
 
     def fail(self, method: str, error: ClusterError, *, times: int = 1, took_effect: bool = False, kind: str = "") -> None:
-        """The next ``times`` calls of ``method`` ("*" any; on ``kind`` when given) raise; ``took_effect``: after doing it."""
+        """The next ``times`` calls of ``method`` ("*" = any) on ``kind`` raise; ``took_effect``: after doing it."""
         self._faults.append(_Fault(method, error, times, took_effect, kind))
 
     def mend(self) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import orjson
 import pytest
 from hypothesis import given
@@ -18,7 +20,7 @@ def test_lines_do_not_depend_on_where_chunks_are_cut(lines: list[bytes], data: s
     whole = b"".join(one + b"\n" for one in lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
     bounds = [0, *cuts, len(whole)]
-    chunks = [whole[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    chunks = [whole[start:end] for start, end in pairwise(bounds)]
     assert list(lines_of(chunks)) == lines
 
 
@@ -42,13 +44,26 @@ def test_c17_the_lines_of_the_case() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        b"", b"  ", b"null", b"[]", b"3", b'"x"', b"{}", b'{"type":"ADDED"}', b'{"type":"ADDED","object":null}',
-        b'{"type":"ADDED","object":{}}', b'{"type":"ADDED","object":{"metadata":null}}',
-        b'{"type":"ADDED","object":{"metadata":{"uid":"u"}}}', b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"1"}}}',
-        b'{"type":"ADDED","object":{"metadata":{"uid":"u","resourceVersion":5}}}', b'{"type":"OTHER","object":{"metadata":{}}}',
-        b"\xff\xfe", b'{"type":"ADDED","object":{"metadata":{"uid":"u","resourceVersion":"1"}}}x', b"NaN",
+        b"",
+        b"  ",
+        b"null",
+        b"[]",
+        b"3",
+        b'"x"',
+        b"{}",
+        b'{"type":"ADDED"}',
+        b'{"type":"ADDED","object":null}',
+        b'{"type":"ADDED","object":{}}',
+        b'{"type":"ADDED","object":{"metadata":null}}',
+        b'{"type":"ADDED","object":{"metadata":{"uid":"u"}}}',
+        b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"1"}}}',
+        b'{"type":"ADDED","object":{"metadata":{"uid":"u","resourceVersion":5}}}',
+        b'{"type":"OTHER","object":{"metadata":{}}}',
+        b"\xff\xfe",
+        b'{"type":"ADDED","object":{"metadata":{"uid":"u","resourceVersion":"1"}}}x',
+        b"NaN",
     ],
-)  # fmt: skip
+)
 def test_c17_what_is_no_event(text: bytes) -> None:
     assert isinstance(event_of(text), BadLine)
 
