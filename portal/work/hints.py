@@ -65,9 +65,14 @@ def _send(task_name: str, kind: str, public_id: str) -> None:
     try:
         if not cache.add(_key(kind, public_id), now().isoformat(), timeout=_COALESCE_SECONDS):
             return
+    except redis.RedisError as error:
+        _log.warning("hint.not_sent", kind=kind, public_id=public_id, error=str(error))
+        return
+    try:
         current_app.send_task(task_name, args=[public_id], retry=False, ignore_result=True)
     except (redis.RedisError, OperationalError, OSError) as error:
         _log.warning("hint.not_sent", kind=kind, public_id=public_id, error=str(error))
+        seen(kind, public_id)
 
 
 def _key(kind: str, public_id: str) -> str:

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from django.core.cache import cache
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+from portal.work import hints
+
+
+class Broker:
+    """Stands where Celery's application does."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, list[str]]] = []
+        self.error: Exception | None = None
+
+    def send_task(self, name: str, *, args: list[str], **options: Any) -> None:
+        if self.error is not None:
+            raise self.error
+        self.sent.append((name, args))
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+    broker = Broker()
+    monkeypatch.setattr(hints, "current_app", broker)
+    monkeypatch.setattr(hints, "_kinds", {})
+    hints.register("thing", "app.tasks.thing_reconcile")
+    cache.clear()
+    yield broker
+    cache.clear()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_c30_a_hint_leaves_after_the_commit(broker: Broker) -> None:
+    with transaction.atomic():
+        hints.nudge("thing", "t_1")
+        assert broker.sent == []
+    assert broker.sent == [("app.tasks.thing_reconcile", ["t_1"])]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_c30_nothing_is_hinted_for_what_was_rolled_back(broker: Broker) -> None:
+    with transaction.atomic():
+        hints.nudge("thing", "t_1")
+        transaction.set_rollback(True)
+    assert broker.sent == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_hints_for_one_row_are_one_until_its_pass_starts(broker: Broker) -> None:
+    for _ in range(5):
+        hints.nudge("thing", "t_1")
+    hints.nudge("thing", "t_2")
+    assert [args for _, args in broker.sent] == [["t_1"], ["t_2"]]
+    hints.seen("thing", "t_1")
+    hints.nudge("thing", "t_1")
+    assert [args for _, args in broker.sent] == [["t_1"], ["t_2"], ["t_1"]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_kind_that_nobody_registered_is_ignored(broker: Broker) -> None:
+    hints.nudge("forged", "t_1")
+    assert broker.sent == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("error", [OperationalError("refused"), redis.ConnectionError("refused"), OSError("refused")])
+def test_a_broker_that_is_down_stops_nobody(broker: Broker, error: Exception) -> None:
+    broker.error = error
+    with transaction.atomic():
+        hints.nudge("thing", "t_1")
+    assert broker.sent == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_hint_that_was_not_sent_does_not_hold_back_the_next(broker: Broker) -> None:
+    broker.error = OperationalError("refused")
+    hints.nudge("thing", "t_1")
+    broker.error = None
+    hints.nudge("thing", "t_1")
+    assert broker.sent == [("app.tasks.thing_reconcile", ["t_1"])]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_cache_that_is_down_stops_nobody(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> None:
+        raise redis.ConnectionError("refused")
+
+    monkeypatch.setattr(cache, "add", refuse)
+    monkeypatch.setattr(cache, "delete", refuse)
+    hints.nudge("thing", "t_1")
+    hints.seen("thing", "t_1")
