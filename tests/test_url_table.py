@@ -10,6 +10,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
+from portal.audit.models import AuditEvent
 from tests.table.page_rows import PAGE_ROWS
 from tests.table.rest_rows import ROWS as REST_ROWS
 from tests.table.rows import CALLERS, Row, routes
@@ -57,7 +58,7 @@ def world(db: None) -> World:
     return make_world()
 
 
-def _call(row: Row, world: World, caller: str, ids: dict[str, str]) -> Any:
+def _call(row: Row, world: World, caller: str, ids: dict[str, str], headers: dict[str, str] | None = None) -> Any:
     client = Client()
     if caller != ANONYMOUS:
         client.force_login(world.people[caller])
@@ -67,7 +68,7 @@ def _call(row: Row, world: World, caller: str, ids: dict[str, str]) -> Any:
     for name, value in body.items():
         if isinstance(value, str) and value.endswith("@example.org") and value.split("@")[0] in world.people:
             body[name] = world.people[value.split("@")[0]].email
-    options: dict[str, Any] = {"headers": dict(row.headers)}
+    options: dict[str, Any] = {"headers": {**row.headers, **(headers or {})}}
     if row.route.startswith("api-"):
         options |= {"content_type": "application/json"}
     return getattr(client, row.method.lower())(address, body or None, **options)
@@ -75,12 +76,23 @@ def _call(row: Row, world: World, caller: str, ids: dict[str, str]) -> Any:
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_each_caller_gets_what_the_table_says(row: Row, world: World) -> None:
-    seen = {}
+    """And what was changed has an audit row that names who did it and how; what was refused has none (contract §9)."""
+    seen, written = {}, 0
+    newest = AuditEvent.objects.latest("pk").pk
     for caller in CALLERS:
         before = transaction.savepoint()
-        seen[caller] = _call(row, world, caller, world.ids).status_code
+        status = _call(row, world, caller, world.ids, headers={"X-Request-ID": f"table-{caller}"}).status_code
+        events = list(AuditEvent.objects.filter(pk__gt=newest))
         transaction.savepoint_rollback(before)
+        seen[caller] = status
+        written += len(events)
+        if events:
+            assert status < 400, (caller, status, events)
+            channel = "api" if row.route.startswith("api-") else "browser"
+            told = {(event.actor_id, event.channel, event.request_id) for event in events}
+            assert told == {(world.people[caller].public_id, channel, f"table-{caller}")}
     assert seen == dict(row.expected)
+    assert (written > 0) is row.changes, f"{written} audit rows"
 
 
 def _plain(answer: Any) -> tuple[int, str, str]:

@@ -136,6 +136,7 @@ ROWS: list[Row] = [
         table(may=MEMBERS, ok=200, sees=READERS),
         body=lambda ids: {"kind": "deployment", "project": ids["project"], "payload": deployment_payload("new")},
         hidden=True,
+        writes=False,
     ),
     Row(
         "api-requests-decide",

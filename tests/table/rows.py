@@ -47,6 +47,12 @@ class Row:
     body: Callable[[Ids], dict[str, Any]] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     hidden: bool = False
+    writes: bool = True
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes anything; ``writes`` False is a POST that only computes."""
+        return self.method != "GET" and self.writes
 
     def __str__(self) -> str:
         return f"{self.method} {self.route}"
