@@ -12,9 +12,9 @@ _WORDS = (
     "the a model token answers with care from local engine on this small card and streams words one by you while it is "
     "ready for each question asked here now then again slowly gladly without any claim of truth"
 )
-# A dimension that every embedding sets high and the output weighs by: it keeps raw bytes out of the text, and lets most
-# answers end by themselves within a few hundred words.
-_BIAS, _NEVER, _END = 4.0, -20.0, 0.2
+# A dimension that every embedding sets high and the output weighs by: it keeps raw bytes out of the text, and lets many
+# answers end by themselves within some hundred words.
+_BIAS, _NEVER, _END = 4.0, -20.0, 0.0
 
 
 def ensure_model(path: Path) -> Path:

@@ -42,6 +42,7 @@ def test_a_ready_pod_streams_tokens_to_the_openai_client(admin: Api, namespace: 
         messages=[{"role": "user", "content": "hello"}],
         stream=True,
         max_tokens=7,
+        extra_body={"ignore_eos": True},
         stream_options={"include_usage": True},
     )
     chunks = list(stream)
