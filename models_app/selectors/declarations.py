@@ -12,6 +12,7 @@ from portal.work.models import Desired
 def declaration_of(deployment: Deployment) -> Declaration:
     """What the row says; ``deployment.cluster`` is read, so select it with the row."""
     observed = deployment.observed
+    attention = deployment.set_aside_reason
     lost = deployment.phase == Phase.UNKNOWN
     return Declaration(
         wanted=deployment.desired == Desired.PRESENT,
@@ -20,8 +21,8 @@ def declaration_of(deployment: Deployment) -> Declaration:
         applied=observed.get("applied_generation") == deployment.generation,
         cluster_reachable=False if lost else deployment.cluster.reachable,
         cluster_error=deployment.phase_message if lost else deployment.cluster.last_error,
-        problem_reason=observed.get("problem_reason", ""),
-        problem=observed.get("problem", ""),
+        problem_reason="NeedsAttention" if attention else observed.get("problem_reason", ""),
+        problem=attention or observed.get("problem", ""),
         operator_missing=observed.get("operator_missing", ""),
     )
 

@@ -9,7 +9,7 @@ from fleet.models import QuotaHold
 from models_app.domain.phases import Phase
 from models_app.domain.sightings import sighting_of
 from models_app.models import AppliedObject, Deployment, Revision, StateChange
-from models_app.selectors.declarations import deployment_facts, ready_of
+from models_app.selectors.declarations import deployment_facts, ready_of, report_of
 from models_app.selectors.specs import CONSUMER_KIND
 from models_app.selectors.views import DeploymentCard, DeploymentView, ManifestView
 from portal.audit.domain.actors import Actor
@@ -80,6 +80,7 @@ def deployment_page(*, actor: Actor, public_id: str) -> DeploymentView:
         observed_at=deployment.observed_at,
         may_change=standing and _may(Permission.DEPLOYMENT_CHANGE, permissions, project),
         may_delete=standing and _may(Permission.DEPLOYMENT_DELETE, permissions, project),
+        report=report_of(deployment),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from models_app.domain.phases import Fact
+from models_app.domain.phases import Fact, PhaseReport
 from models_app.domain.sightings import EventSighting, PodSighting
 from models_app.models import Deployment, Revision, StateChange
 
@@ -32,6 +32,7 @@ class DeploymentView:
     """Everything of one deployment. ``facts`` are the states of contract §2 in order; ``conditions`` are JSON as stored
     (type, status, reason, message, since); ``observed_at`` dates ``pods`` and ``events``, None before the first pass.
 
+    ``report`` is the phase as of now: a lost cluster or a row that was set aside shows before its loop has said so.
     ``held_devices`` is the quota hold, 0 without one. ``may_change``/``may_delete`` are what the actor may do now.
     """
 
@@ -48,6 +49,7 @@ class DeploymentView:
     observed_at: datetime | None
     may_change: bool
     may_delete: bool
+    report: PhaseReport
 
 
 @dataclass(frozen=True, slots=True)

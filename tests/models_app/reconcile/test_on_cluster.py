@@ -66,6 +66,23 @@ def test_a_second_pass_over_a_ready_model_changes_nothing(make_scene: MakeScene)
     assert scene.timeline() == timeline
 
 
+def test_c28_what_the_server_writes_differently_is_no_drift(make_scene: MakeScene) -> None:
+    scene = make_scene()
+    configuration = {"source_file": "tiny.gguf", "cpu": "0.5", "memory": "1000M"}
+    scene.revise(configuration=configuration)
+    scene.until("ready")
+    before = scene.live()
+    assert before is not None
+    requests = before["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+    assert (requests["cpu"], requests["memory"]) == ("500m", "1G")
+    report = scene.pass_once()
+    assert report is not None
+    assert report.verdict is Verdict.SETTLED
+    after = scene.live()
+    assert after is not None
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
 def test_a_hand_that_changed_the_object_is_shown_with_field_and_owner(make_scene: MakeScene) -> None:
     scene = make_scene()
     scene.until("ready")

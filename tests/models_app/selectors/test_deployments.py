@@ -151,3 +151,18 @@ def test_form_choices_say_which_operator_is_missing(cast: Cast, act: Act, grant:
     assert {item.note for item in again.engines} == {""}
     with pytest.raises(Forbidden):
         deployment_form_choices(actor=act("viewer"), project=cast.project)
+
+
+def test_c32_a_row_that_was_set_aside_needs_attention_and_says_so(cast: Cast, act: Act, grant: Grant) -> None:
+    row = make_deployment(grant, make_cluster(), author=cast.member, set_aside_reason="5 passes ended without a result")
+    view = deployment_page(actor=act("member"), public_id=row.public_id)
+    assert (view.report.phase, view.report.reason) == (Phase.FAILED, "NeedsAttention")
+    assert "5 passes" in view.report.message
+
+
+def test_a_lost_cluster_shows_as_unknown_at_once_and_keeps_what_was_seen(cast: Cast, act: Act, grant: Grant) -> None:
+    cluster = make_cluster(reachable=False, last_error="no route to host")
+    row = make_deployment(grant, cluster, author=cast.member, phase="ready")
+    view = deployment_page(actor=act("member"), public_id=row.public_id)
+    assert (view.report.phase, view.report.message) == (Phase.UNKNOWN, "no route to host")
+    assert {fact.name: fact.state for fact in view.facts}["unknown"] == "yes"
