@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from fleet.domain.grant_states import GrantState
-from portal.tenancy.api.fields import JsonObjectField, NamedSerializer, PublicIdField, Text
+from portal.tenancy.api.fields import JsonObjectField, NamedSerializer, PublicIdField, Text, TextMapField
 
 _BIGINT_MAX = 2**63 - 1
 SUPPORT = ("full", "experimental", "unsupported")
@@ -48,7 +48,7 @@ class ProfileChange(serializers.Serializer[Any]):
     product = Text(max_length=80, allow_blank=False)
     resource_name = serializers.CharField(max_length=80)
     vram_bytes = serializers.IntegerField(min_value=1, max_value=_BIGINT_MAX)
-    node_selector = serializers.DictField(child=serializers.CharField(max_length=63))
+    node_selector = TextMapField(max_length=63)
     tolerations = serializers.ListField(child=JsonObjectField(), max_length=20, required=False)
     driver_range = Text(max_length=80, required=False)
 
@@ -72,7 +72,7 @@ class CellInput(serializers.Serializer[Any]):
     model_format = serializers.CharField(max_length=24)
     support = serializers.ChoiceField(choices=SUPPORT)
     image = Text(max_length=300, required=False, default="", help_text="registry/name@sha256:<64 hex digits>.")
-    environment = serializers.DictField(child=serializers.CharField(max_length=1000, allow_blank=True), required=False)
+    environment = TextMapField(max_length=1000, required=False)
     reason = Text(max_length=2000, required=False, default="")
     tested_on_node = Text(max_length=253, required=False, default="")
 

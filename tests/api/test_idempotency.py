@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import connections
+from rest_framework.test import APIClient
 
 from portal.kernel.clock import frozen, now
 from portal.kernel.errors import Conflict, InvalidInput
 from portal.tenancy.models import ApiToken, Project, unscoped
+from portal.tenancy.services.tokens import token_create
 from portal.work.models import IdempotencyRecord
 from portal.work.services.idempotency import Answer, idempotency_claim, idempotency_release, idempotency_store
 from routing.models import ApiKey
 from tests.api.conftest import Api
-from tests.cast import Cast
+from tests.cast import Cast, actor_of
 
 pytestmark = pytest.mark.django_db
+TOGETHER = 12
 
 ACTOR = "usr_00000000000000000000"
 
@@ -100,3 +106,28 @@ def test_a_release_never_drops_an_answer() -> None:
 def test_a_key_that_cannot_be_kept_is_refused(key: str) -> None:
     with pytest.raises(InvalidInput):
         idempotency_claim(actor_id=ACTOR, key=key, fingerprint="f")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race_of_repeats_is_done_once(cast: Cast) -> None:
+    """The same POST sent from many threads at once: one project, and nobody is told of two."""
+    _, secret = token_create(actor=actor_of(cast.org_admin), name="t", scopes=["write"], expires_in_days=1)
+    body = {"organization": cast.organization.public_id, "name": "Robotics"}
+    start = threading.Barrier(TOGETHER)
+
+    def send(_: int) -> tuple[int, str]:
+        client = APIClient(HTTP_AUTHORIZATION=f"Bearer {secret}", HTTP_IDEMPOTENCY_KEY="race")
+        start.wait(10)
+        try:
+            answer = client.post("/api/v1/projects/", body, format="json")
+            return answer.status_code, answer.json().get("id") or answer.json()["code"]
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        answers = list(pool.map(send, range(TOGETHER)))
+    made = {said for status, said in answers if status == 201}
+    refused = {said for status, said in answers if status != 201}
+    assert len(made) == 1
+    assert refused <= {"in_progress"}
+    assert Project.objects.filter(name="Robotics").count() == 1

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
 import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from portal.approvals.models import Request
 from portal.audit.models import AuditEvent
@@ -120,3 +124,49 @@ def test_lists_show_what_one_may_read_and_nothing_else(cast: Cast, api: Api, gro
     assert filtered.json()["results"] == []
     assert api("outsider").get("/api/v1/requests/", {"project": cast.project.public_id}).status_code == 404
     assert api("viewer").get("/api/v1/requests/", {"state": "gone"}).status_code == 400
+
+
+_KEYS = [
+    "name", "profile", "cluster", "engine", "backend", "model_format", "source", "source_revision", "source_file", "image",
+    "devices_per_replica", "replicas_min", "replicas_max", "cpu", "memory", "vram", "context_length", "arguments",
+    "devices", "borrowing_limit", "gpu_hours_per_month", "starts_at", "ends_at",
+]  # fmt: skip
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([2**31, 2**63, 10**30, -1])
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=80)
+    | st.sampled_from(
+        ["h100", "16Gi", "1e999", "2026-11-01", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "x" * 5000]
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("kind", ["deployment", "grant"])
+def test_whatever_a_payload_holds_it_is_taken_or_refused_by_name(cast: Cast, api: Api, ground: None, kind: str) -> None:
+    member = api("member")
+    base = deployment_payload("fuzzed") if kind == "deployment" else {"profile": "h100", "devices": 1}
+    seen: set[int] = set()
+
+    @settings(max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(change=st.dictionaries(st.sampled_from(_KEYS), _VALUES, min_size=1, max_size=3))
+    def check(change: dict[str, Any]) -> None:
+        try:
+            json.dumps(change).encode()
+        except ValueError:
+            assume(False)
+        body = {"kind": kind, "project": cast.project.public_id, "payload": {**base, **change}}
+        before = transaction.savepoint()
+        answer = member.post("/api/v1/requests/", body)
+        transaction.savepoint_rollback(before)
+        assert answer.status_code in (201, 400), (change, answer.content)
+        seen.add(answer.status_code)
+        if answer.status_code == 400:
+            assert answer.json()["fields"], (change, answer.json())
+
+    check()
+    assert seen == {201, 400}

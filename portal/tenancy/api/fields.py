@@ -26,13 +26,19 @@ class JsonObjectField(serializers.DictField):
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         value: dict[str, Any] = super().to_internal_value(data)
-        for count, (depth, item) in enumerate(_walk(value), 1):
-            if depth > _DEPTH_MAX or count > _VALUES_MAX:
-                raise serializers.ValidationError(f"At most {_DEPTH_MAX} levels and {_VALUES_MAX} values.")
-            if isinstance(item, float) and not math.isfinite(item):
-                raise serializers.ValidationError("A number here is beyond what can be kept.")
-            if isinstance(item, str) and ("\x00" in item or _unpaired(item)):
-                raise serializers.ValidationError("A text here holds a null character or half of a surrogate pair.")
+        _check_storable(value)
+        return value
+
+
+class TextMapField(serializers.DictField):
+    """Text to text, such as labels or environment variables, both of which the database can hold."""
+
+    def __init__(self, *, max_length: int, **kwargs: Any) -> None:
+        super().__init__(child=serializers.CharField(max_length=max_length, allow_blank=True), **kwargs)
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        value: dict[str, str] = super().to_internal_value(data)
+        _check_storable(value)
         return value
 
 
@@ -55,6 +61,16 @@ class NamedSerializer(serializers.Serializer[Any]):
 
     id = serializers.CharField(source="public_id")
     name = serializers.CharField()
+
+
+def _check_storable(value: dict[str, Any]) -> None:
+    for count, (depth, item) in enumerate(_walk(value), 1):
+        if depth > _DEPTH_MAX or count > _VALUES_MAX:
+            raise serializers.ValidationError(f"At most {_DEPTH_MAX} levels and {_VALUES_MAX} values.")
+        if isinstance(item, float) and not math.isfinite(item):
+            raise serializers.ValidationError("A number here is beyond what can be kept.")
+        if isinstance(item, str) and ("\x00" in item or _unpaired(item)):
+            raise serializers.ValidationError("A text here holds a null character or half of a surrogate pair.")
 
 
 def _walk(value: Any, depth: int = 1) -> Iterator[tuple[int, Any]]:
