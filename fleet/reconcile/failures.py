@@ -43,7 +43,7 @@ def reason_of(error: ClusterError) -> str:
 def outcome_of(error: ClusterError, *, updates: Mapping[str, Any] | None = None) -> Retry | Blocked:
     """The outcome of a pass that met ``error``; its condition ``Synced`` says Unknown where nobody knows.
 
-    A field conflict names each field and its owner; an object changed under the pass is read again at once.
+    A field conflict names each field and its owner.
     """
     reason, message = reason_of(error), message_of(error)
     unknown = isinstance(error, Unreachable | Unauthorized | TooManyRequests)

@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import Q, Sum
 from django.db.models.functions import Coalesce
 
-from fleet.cluster import ClusterError, ClusterPort, Forbidden, NotInstalled, ObjectRef, connect
+from fleet.cluster import ClusterError, ClusterPort, Forbidden, NotInstalled, ObjectRef, StaleObject, connect
 from fleet.domain.drift import drift
 from fleet.domain.grant_states import USABLE
 from fleet.domain.spaces import SPACE_KIND, GrantShare, SpaceSpec, follows_generation, rendered
@@ -35,6 +35,7 @@ _NEWCOMERS = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "d
 _PASSING = frozenset({"Event", "PodMetrics"})
 """Kinds that record what happened; they hold nothing of anybody."""
 
+_TRIES = 3
 _LOOK_AGAIN = timedelta(seconds=10)
 
 
@@ -99,18 +100,36 @@ RECONCILER = SpaceReconciler()
 def _make_true(port: ClusterPort, view: SpaceView, manifests: Iterable[dict[str, Any]]) -> Outcome:
     applied = []
     for manifest in manifests:
-        ref = ObjectRef.of(manifest)
+        made = _ensure(port, view, manifest)
+        if isinstance(made, Outcome):
+            return made
+        applied.append(_kept(ObjectRef.of(manifest), made))
+    return Settled(updates={"applied": applied}, conditions=(Condition(SYNCED, Truth.TRUE, "Applied"),))
+
+
+def _ensure(port: ClusterPort, view: SpaceView, manifest: dict[str, Any]) -> dict[str, Any] | Outcome:
+    """The live object, made or changed as needed; an outcome when that must not be.
+
+    The quota controller writes the fence's status whenever a pod comes or goes: an object that changes between reading and
+    writing is read again, a few times.
+    """
+    ref = ObjectRef.of(manifest)
+    for attempt in range(1, _TRIES + 1):
         live = port.get(ref)
         refusal = None if live is None else _refusal(view, ref, live)
         if refusal is not None:
             return refusal
-        if live is None:
-            live = port.apply(manifest)
-        elif _differs(manifest, live):
+        try:
+            if live is None:
+                return port.apply(manifest)
+            if not _differs(manifest, live):
+                return live
             meta = live["metadata"]
-            live = port.apply(manifest, uid=meta["uid"], resource_version=meta["resourceVersion"])
-        applied.append(_kept(ref, live))
-    return Settled(updates={"applied": applied}, conditions=(Condition(SYNCED, Truth.TRUE, "Applied"),))
+            return port.apply(manifest, uid=meta["uid"], resource_version=meta["resourceVersion"])
+        except StaleObject:
+            if attempt == _TRIES:
+                raise
+    raise AssertionError("unreachable: the last try returns or raises")
 
 
 def _refusal(view: SpaceView, ref: ObjectRef, live: Mapping[str, Any]) -> Outcome | None:
