@@ -36,9 +36,7 @@ class Grant(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(state__in=[state.value for state in GrantState]), name="grant_state_known"
-            ),
+            models.CheckConstraint(condition=Q(state__in=[state.value for state in GrantState]), name="grant_state_known"),
             models.CheckConstraint(condition=Q(ends_at=None) | Q(ends_at__gt=F("starts_at")), name="grant_period_forward"),
             models.UniqueConstraint(
                 fields=["project", "profile"],

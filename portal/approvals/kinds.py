@@ -97,6 +97,11 @@ def kind_of(name: str) -> RequestKind:
     return kind
 
 
+def known_kind(name: str) -> RequestKind | None:
+    """The kind called ``name``, or None: rows may outlive the kind that they were made with."""
+    return _kinds.get(name)
+
+
 def all_kinds() -> Iterator[RequestKind]:
     """The registered kinds, by name."""
     return iter(sorted(_kinds.values(), key=lambda kind: kind.name))

@@ -8,9 +8,10 @@ from __future__ import annotations
 from django.db import connection
 from django.db.models import Sum
 
-from fleet.domain.grant_states import GrantState
+from fleet.domain.grant_states import LIVE, GrantState
 from fleet.domain.grants import GrantTerms, hold_answer
 from fleet.models import Grant, QuotaHold
+from fleet.services.parts.spaces import space_touch
 from portal.audit.domain.actors import Actor
 from portal.audit.services import event_record
 from portal.kernel.clock import now
@@ -64,6 +65,7 @@ def hold_lower(*, actor: Actor, consumer_kind: str, consumer_id: str, devices: i
     if hold is None or hold.devices <= devices:
         return hold
     before = hold.devices
+    _fence_follows(hold)
     _write(hold, devices=max(0, devices))
     _record(actor, "hold.lower", hold, before, hold.devices)
     return hold
@@ -75,6 +77,7 @@ def hold_end(*, actor: Actor, consumer_kind: str, consumer_id: str) -> bool:
     if hold is None:
         return False
     before = hold.devices
+    _fence_follows(hold)
     _write(hold, ended=True)
     _record(actor, "hold.end", hold, before, 0)
     return True
@@ -111,6 +114,17 @@ def _write(hold: QuotaHold, *, devices: int | None = None, ended: bool = False) 
     if ended:
         hold.ended_at = hold.updated_at
     hold.save(update_fields=["devices", "updated_at", "ended_at"])
+
+
+def _fence_follows(hold: QuotaHold) -> None:
+    """Have the quota fence written anew where ``hold``, about to shrink, is part of what exceeds the live grant.
+
+    The fence carries the grants and what is held beyond them; a change below the grant leaves it as it is.
+    """
+    with unscoped("the hold names its grant, which is locked"):
+        total = hold.grant.holds.filter(ended_at=None).aggregate(total=Sum("devices"))["total"] or 0
+    if GrantState(hold.grant.state) not in LIVE or total > hold.grant.devices:
+        space_touch(project=hold.project)
 
 
 def _terms(grant: Grant) -> GrantTerms:

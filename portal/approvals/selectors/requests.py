@@ -12,7 +12,7 @@ from django.db.models import Prefetch, Q, QuerySet
 
 from portal.approvals.domain.previews import Preview
 from portal.approvals.domain.states import RequestState, may_move
-from portal.approvals.kinds import all_kinds, kind_of
+from portal.approvals.kinds import all_kinds, kind_of, known_kind
 from portal.approvals.models import Decision, Request
 from portal.audit.domain.actors import Actor
 from portal.kernel.clock import now
@@ -102,7 +102,9 @@ def acts_on(*, actor: Actor, request: Request, permissions: Iterable[Permission]
     """
     held = frozenset(permissions) if permissions is not None else permissions_of(actor=actor, project=request.project)
     state = RequestState(request.state)
-    rules = kind_of(request.kind)
+    rules = known_kind(request.kind)
+    if rules is None:
+        return frozenset()
     own = request.requester_id == actor.user_pk
     over = state is RequestState.SUBMITTED and request.expires_at is not None and request.expires_at <= now()
     acts = set()

@@ -112,6 +112,15 @@ def test_what_is_offered_works_and_what_is_not_is_refused(ask, act, name, verdic
             request_decide(actor=act(name), public_id=request.public_id, verdict=verdict, reason="r")
 
 
+def test_a_row_of_a_kind_that_is_gone_is_listed_and_offers_nothing(ask, act):
+    request = ask()
+    with unscoped("a test sets the scene"):
+        Request.objects.filter(pk=request.pk).update(kind="retired")
+    (row,) = request_list(actor=act("lead"))
+    assert acts_on(actor=act("lead"), request=row) == set()
+    assert not inbox_list(actor=act("lead"))
+
+
 def test_nothing_is_offered_past_the_end(ask, act):
     with clock.frozen(clock.now()) as frozen:
         request = ask()
