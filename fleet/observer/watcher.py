@@ -16,7 +16,7 @@ from portal.kernel.clock import now
 
 RELIST_SECONDS = 300
 FIRST_WAIT = 0.5
-LONGEST_WAIT = 30.0
+LONGEST_WAIT = 10.0
 NOT_INSTALLED_WAIT = 60.0
 SHORTEST_ROUND = 1.0
 """At most one relist a second of a server whose watch keeps failing at once."""
@@ -51,10 +51,10 @@ class Watcher:
         self._tell = tell
         self._stop = stop
         self._relist_seconds = relist_seconds
+        self._wait = FIRST_WAIT
 
     def run(self) -> None:
         """Rounds without end, until ``stop``; a cluster that does not answer is asked again for ever, ever less often."""
-        wait = FIRST_WAIT
         while not self._stop.is_set():
             began = now()
             try:
@@ -63,12 +63,11 @@ class Watcher:
                 _log.info("observer.kind_not_installed", kind=str(self.kind), error=str(error))
                 self._stop.wait(NOT_INSTALLED_WAIT)
             except ClusterError as error:
-                _log.warning("observer.lost", kind=str(self.kind), error=str(error), wait=wait)
+                _log.warning("observer.lost", kind=str(self.kind), error=str(error), wait=self._wait)
                 self._tell(Lost(self.kind, str(error), now()))
-                self._stop.wait(wait)
-                wait = min(wait * 2, LONGEST_WAIT)
+                self._stop.wait(self._wait)
+                self._wait = min(self._wait * 2, LONGEST_WAIT)
             else:
-                wait = FIRST_WAIT
                 _log.debug("observer.round_ended", kind=str(self.kind), end=end.value)
                 if now() - began < timedelta(seconds=SHORTEST_ROUND):
                     self._stop.wait(SHORTEST_ROUND)
@@ -82,6 +81,7 @@ class Watcher:
         asked_at = now()
         listing = cluster.list_all(self.kind.api_version, self.kind.kind)
         version = listing.resource_version
+        self._wait = FIRST_WAIT
         facts = [kept for raw in listing.items if (kept := facts_of(self.kind, raw)) is not None]
         del listing
         self._tell(Listed(self.kind, facts, int(version) if version.isdigit() else 0, asked_at, now()))
