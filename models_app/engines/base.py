@@ -85,6 +85,9 @@ class Engine(Protocol):
     def name_limit(self, namespace: str) -> int:
         """Characters that an object name may have in ``namespace`` (C23)."""
 
+    def pod_selector(self, *, deployment_id: str, object_name: str) -> str:
+        """The label selector that finds the pods of a deployment in its namespace, whoever makes them."""
+
     def spec_problems(self, spec: EngineSpec) -> list[Problem]:
         """Rules of this engine that ``spec`` breaks, by the field of the request they are about."""
 

@@ -31,6 +31,10 @@ class FlexInferEngine:
         """The operator's Service has the Model's name."""
         return limit_of(Target.FLEXINFER_MODEL, namespace=namespace)
 
+    def pod_selector(self, *, deployment_id: str, object_name: str) -> str:
+        """The operator labels its pods with the Model's name."""
+        return f"flexinfer.ai/model={object_name}"
+
     def spec_problems(self, spec: EngineSpec) -> list[Problem]:
         """What a Model cannot say, by the request's field."""
         problems = []

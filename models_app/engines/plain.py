@@ -37,6 +37,10 @@ class PlainEngine:
         """The Service's and the pod host name's 63."""
         return limit_of(Target.DEPLOYMENT, namespace=namespace)
 
+    def pod_selector(self, *, deployment_id: str, object_name: str) -> str:
+        """The template carries Slipway's own labels."""
+        return f"{_SELECTOR}={deployment_id}"
+
     def spec_problems(self, spec: EngineSpec) -> list[Problem]:
         """The server's own rules."""
         return argument_problems(spec)

@@ -102,7 +102,7 @@ def _make_true(port: ClusterPort, view: DeploymentPass, engine: Engine, now: dat
         if plan.foreign:
             return _foreign(port, view, engine, found, plan, now)
         try:
-            after = _carry_out(port, view, refs, found, manifests, plan, plan_replicas)
+            _carry_out(port, view, refs, found, manifests, plan, plan_replicas)
         except StaleObject:
             continue
         except Conflict as error:
@@ -110,7 +110,7 @@ def _make_true(port: ClusterPort, view: DeploymentPass, engine: Engine, now: dat
             return cannot(view, seen, now, reason=reason_of(error), message=message_of(error))
         except Invalid as error:
             return _refused(port, view, engine, found, now, reason=reason_of(error), message=message_of(error))
-        return progress(view, _see(port, view, engine, after), now)
+        return progress(view, _see(port, view, engine, found), now)
     return Retry(error="The objects changed under each of the tries.", after=timedelta(seconds=1))
 
 
@@ -129,7 +129,7 @@ def _take_down(port: ClusterPort, view: DeploymentPass, engine: Engine, now: dat
         found = read_objects(port, refs, tolerate_missing_kinds=True)
     ours = {key: live for key, live in found.items() if owner_of(live) == owner_stamp(view.deployment)}
     seen = _see(port, view, engine, ours)
-    view.notes.makers_left = makers_left(port, view, ours.values())
+    view.notes.makers_left = makers_left(port, view, engine, ours.values())
     if ours or seen.live_pods or view.notes.makers_left:
         return removing(view, seen, now)
     return removed(view, seen, now)
@@ -176,37 +176,34 @@ def _carry_out(
     port: ClusterPort,
     view: DeploymentPass,
     refs: Mapping[Key, ObjectRef],
-    found: Mapping[Key, dict[str, Any]],
+    found: dict[Key, dict[str, Any]],
     manifests: Mapping[Key, Manifest],
     plan: Plan,
     replicas: ReplicasPlan,
-) -> dict[Key, dict[str, Any]]:
-    """The objects as they stand after the plan's steps; what stood unchanged is among them."""
-    after = dict(found)
-    changed: set[Key] = set()
+) -> None:
+    """Do the plan's steps, each noted as it is done, so that a later one's refusal hides none of them; ``found`` follows."""
     for step in _ordered(plan, replicas):
         if step.act is Act.DELETE:
             port.delete(refs[step.key], uid=step.uid)
             view.notes.deleted.append(refs[step.key])
-            after.pop(step.key, None)
+            found.pop(step.key, None)
         elif step.act is not Act.WAIT_GONE:
-            after[step.key] = _apply(port, manifests[step.key], step, replicas)
-            changed.add(step.key)
-    view.notes.standing = frozenset(after)
+            found[step.key] = _apply(port, manifests[step.key], step, replicas)
+            _note(view, step.key, manifests[step.key], found[step.key], fresh=True)
     for key, manifest in manifests.items():
-        if key in after:
-            metadata = after[key]["metadata"]
-            view.notes.applied.append(
-                AppliedNow(
-                    ref=ObjectRef.of(manifest),
-                    fresh=key in changed,
-                    uid=metadata["uid"],
-                    resource_version=metadata["resourceVersion"],
-                    spec_hash=hash_of(manifest),
-                    manifest=manifest,
-                )
-            )
-    return after
+        if key in found and key not in view.notes.applied:
+            _note(view, key, manifest, found[key], fresh=False)
+
+
+def _note(view: DeploymentPass, key: Key, manifest: Manifest, live: Mapping[str, Any], *, fresh: bool) -> None:
+    view.notes.applied[key] = AppliedNow(
+        ref=ObjectRef.of(manifest),
+        fresh=fresh,
+        uid=live["metadata"]["uid"],
+        resource_version=live["metadata"]["resourceVersion"],
+        spec_hash=hash_of(manifest),
+        manifest=manifest,
+    )
 
 
 def _ordered(plan: Plan, replicas: ReplicasPlan) -> list[Step]:
@@ -227,8 +224,7 @@ def _apply(port: ClusterPort, manifest: Manifest, step: Step, replicas: Replicas
 def _see(port: ClusterPort, view: DeploymentPass, engine: Engine, found: Mapping[Key, Mapping[str, Any]]) -> Sighting:
     seen = read_sighting(port, view, found.get((engine.main[1], view.deployment.object_name)), engine)
     view.notes.seen = seen
-    if view.notes.standing is None:
-        view.notes.standing = frozenset(found)
+    view.notes.standing = frozenset(found)
     return seen
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fleet.cluster import Absent, ClusterPort, NotInstalled, ObjectRef
-from fleet.domain.stamps import GENERATION, ID, generation_of, hash_of, owner_of
+from fleet.domain.stamps import GENERATION, generation_of, hash_of, owner_of
 from models_app.domain.convergence import Key, Live
 from models_app.domain.sightings import (
     EventSighting,
@@ -69,18 +69,18 @@ def live_of(key: Key, live: Mapping[str, Any], deployment: Deployment, *, drifte
 
 def read_sighting(port: ClusterPort, view: DeploymentPass, main: Mapping[str, Any] | None, engine: Engine) -> Sighting:
     """The workload, its pods and its newest events."""
-    pods = read_pods(port, view)
+    pods = read_pods(port, view, engine)
     workload = _workload(main, engine, pods)
     names = {view.deployment.object_name, *(pod.name for pod in pods)}
     return Sighting(workload=workload, pods=pods, events=_events(port, view.namespace, names), complete=True)
 
 
-def read_pods(port: ClusterPort, view: DeploymentPass) -> tuple[PodSighting, ...]:
+def read_pods(port: ClusterPort, view: DeploymentPass, engine: Engine) -> tuple[PodSighting, ...]:
     """Every pod labelled as this deployment's, and every known one whose label was taken off; oldest first.
 
     A known uid that is in no list is asked for by name: only "not found" or another uid under its name proves it gone.
     """
-    selector = f"{ID}={view.deployment.public_id}"
+    selector = _selector(view, engine)
     found = {
         pod["metadata"]["uid"]: pod
         for pod in port.list_all("v1", "Pod", namespace=view.namespace, label_selector=selector).items
@@ -95,14 +95,18 @@ def read_pods(port: ClusterPort, view: DeploymentPass) -> tuple[PodSighting, ...
     return tuple(sorted(sightings, key=lambda pod: (pod.created_at, pod.name)))
 
 
-def makers_left(port: ClusterPort, view: DeploymentPass, found: Iterable[Mapping[str, Any]]) -> bool:
+def makers_left(port: ClusterPort, view: DeploymentPass, engine: Engine, found: Iterable[Mapping[str, Any]]) -> bool:
     """Whether anything in the cluster could still start a pod of this deployment: an object of ours that nobody is
     deleting, or a ReplicaSet of it that outlived its Deployment's order to go."""
     if any("deletionTimestamp" not in live["metadata"] for live in found):
         return True
-    selector = f"{ID}={view.deployment.public_id}"
+    selector = _selector(view, engine)
     sets = port.list_all("apps/v1", "ReplicaSet", namespace=view.namespace, label_selector=selector).items
     return any("deletionTimestamp" not in item["metadata"] and item.get("spec", {}).get("replicas", 0) for item in sets)
+
+
+def _selector(view: DeploymentPass, engine: Engine) -> str:
+    return engine.pod_selector(deployment_id=view.deployment.public_id, object_name=view.deployment.object_name)
 
 
 def operator_missing(port: ClusterPort, view: DeploymentPass, engine: Engine) -> str:

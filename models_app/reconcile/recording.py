@@ -15,9 +15,12 @@ from models_app.models import AppliedObject, Deployment, StateChange
 from models_app.reconcile.view import AppliedNow, DeploymentPass
 from models_app.selectors.specs import CONSUMER_KIND
 from models_app.services.parts.deployments import record
+from portal.approvals.domain.states import RequestState
+from portal.approvals.models import Request
 from portal.approvals.services.parts.outcomes import request_failed, request_fulfilled
 from portal.audit.domain.actors import Actor
 from portal.tenancy.models import unscoped
+from portal.work import hints
 from portal.work.domain.outcomes import Outcome
 from portal.work.models import Desired
 
@@ -48,8 +51,8 @@ def _record_objects(actor: Actor, row: Deployment, view: DeploymentPass, now: da
     if notes.standing is None:
         return
     known = {(item.kind, item.name): item for item in view.applied}
-    for item in notes.applied:
-        before = known.pop((item.ref.kind, item.ref.name), None)
+    for key, item in notes.applied.items():
+        before = known.pop(key, None)
         if before is not None and before.uid and before.uid != item.uid:
             _objects(row).filter(pk=before.pk).update(gone_at=now)
             before = None
@@ -57,7 +60,7 @@ def _record_objects(actor: Actor, row: Deployment, view: DeploymentPass, now: da
     for key, before in known.items():
         if key not in notes.standing:
             _objects(row).filter(pk=before.pk).update(gone_at=now)
-    fresh = [str(item.ref) for item in notes.applied if item.fresh]
+    fresh = [str(item.ref) for item in notes.applied.values() if item.fresh]
     if fresh:
         record(actor, "deployment.apply", row, None, {"objects": fresh, "generation": view.deployment.generation})
     if notes.deleted:
@@ -128,6 +131,12 @@ def _record_request(actor: Actor, row: Deployment, view: DeploymentPass, updates
     if view.notes.failed:
         request_failed(actor=actor, public_id=row.approval_id, reason=view.notes.failed)
     elif updates.get("phase") == Phase.READY:
-        request_fulfilled(actor=actor, public_id=row.approval_id)
+        if not request_fulfilled(actor=actor, public_id=row.approval_id) and _still_approved(row):
+            hints.nudge(CONSUMER_KIND, row.public_id)  # somebody holds the request: say it again at once
     elif updates.get("archived_at"):
         request_failed(actor=actor, public_id=row.approval_id, reason="It was deleted before it was ever ready.")
+
+
+def _still_approved(row: Deployment) -> bool:
+    rows = Request.objects.for_project(row.project).filter(public_id=row.approval_id, state=RequestState.APPROVED.value)
+    return bool(rows.exists())

@@ -35,7 +35,7 @@ class Notes:
     ``makers_left``: something there could still start a pod. ``failed``: why it can never become true, "" otherwise.
     """
 
-    applied: list[AppliedNow] = field(default_factory=list)
+    applied: dict[Key, AppliedNow] = field(default_factory=dict)
     standing: frozenset[Key] | None = None
     deleted: list[ObjectRef] = field(default_factory=list)
     seen: Sighting | None = None

@@ -10,9 +10,9 @@ from models_app.domain.payload import REPLICAS_MAX
 from models_app.models import Deployment
 from models_app.selectors.deployments import deployment_get
 from models_app.selectors.specs import CONSUMER_KIND
-from models_app.services.parts.deployments import deployment_stop, record, snapshot
+from models_app.services.parts.deployments import deployment_locked, deployment_stop, record, snapshot
 from portal.audit.domain.actors import Actor
-from portal.kernel.errors import Conflict, InvalidInput, Stale
+from portal.kernel.errors import InvalidInput
 from portal.tenancy.domain.roles import Permission
 from portal.tenancy.selectors.permissions import require
 from portal.work import hints
@@ -40,7 +40,7 @@ def deployment_scale(
                 consumer_id=public_id,
                 devices=replicas_max * deployment.devices_per_replica,
             )
-        row = deployment_locked(deployment, version)
+        row = deployment_locked(deployment=deployment, version=version)
         if (row.replicas_min, row.replicas_max) == (replicas_min, replicas_max):
             return row
         before = snapshot(row)
@@ -62,23 +62,8 @@ def deployment_delete(*, actor: Actor, public_id: str, version: int | None = Non
     require(actor=actor, permission=Permission.DEPLOYMENT_DELETE, project=deployment.project)
     with transaction.atomic(durable=True):
         if deployment.desired == Desired.PRESENT and version is not None:
-            deployment_locked(deployment, version)
+            deployment_locked(deployment=deployment, version=version)
         return deployment_stop(actor=actor, public_id=public_id, reason=reason.strip()) or deployment
-
-
-def deployment_locked(deployment: Deployment, version: int | None) -> Deployment:
-    """The row, locked, with what services read of it. Conflict when it is being deleted, Stale when it has moved on."""
-    row: Deployment = (
-        Deployment.objects.for_project(deployment.project)
-        .select_related("project__organization", "profile", "cluster", "grant")
-        .select_for_update(of=("self",))
-        .get(pk=deployment.pk)
-    )
-    if row.archived_at is not None or row.desired == Desired.ABSENT:
-        raise Conflict("This deployment is being deleted: nothing of it can be changed.", code="deleting")
-    if version is not None and version != row.version:
-        raise Stale(f"You saw version {version}; it is at {row.version} now. Load it again and decide anew.")
-    return row
 
 
 def _check_range(replicas_min: int, replicas_max: int) -> None:

@@ -13,8 +13,7 @@ from models_app.engines.registry import engine_of
 from models_app.models import Deployment, Revision
 from models_app.selectors.deployments import deployment_get
 from models_app.selectors.specs import CONSUMER_KIND, spec_of_ask
-from models_app.services.deployments import deployment_locked
-from models_app.services.parts.deployments import record, revision_snapshot
+from models_app.services.parts.deployments import deployment_locked, record, revision_snapshot
 from portal.audit.domain.actors import Actor
 from portal.kernel.errors import InvalidInput
 from portal.tenancy.domain.roles import Permission
@@ -42,7 +41,7 @@ def revision_create(*, actor: Actor, public_id: str, changes: Mapping[str, Any],
     if actor.user_pk is None:
         raise InvalidInput("A revision has an author: only a person makes one.")
     with transaction.atomic(durable=True):
-        row = deployment_locked(deployment, version)
+        row = deployment_locked(deployment=deployment, version=version)
         rows = Revision.objects.for_project(row.project).filter(deployment=row).select_related("profile")
         current: Revision = rows.get(number=row.revision)
         values = _values(row, current, changes)

@@ -20,7 +20,7 @@ from models_app.selectors.deployments import name_taken_text
 from models_app.selectors.specs import CONSUMER_KIND
 from portal.audit.domain.actors import Actor
 from portal.audit.services import event_record
-from portal.kernel.errors import Conflict, QuotaExceeded
+from portal.kernel.errors import Conflict, QuotaExceeded, Stale
 from portal.tenancy.models import Project, User, unscoped
 from portal.work import hints
 from portal.work.models import Desired
@@ -124,6 +124,22 @@ def deployment_stop(*, actor: Actor, public_id: str, reason: str) -> Deployment 
     record(actor, "deployment.delete", deployment, before, snapshot(deployment), reason)
     hints.nudge(CONSUMER_KIND, deployment.public_id)
     return deployment
+
+
+def deployment_locked(*, deployment: Deployment, version: int | None) -> Deployment:
+    """The row, locked, with what services read of it. Conflict when it is being deleted, Stale when it has moved on."""
+    _require_transaction()
+    row: Deployment = (
+        Deployment.objects.for_project(deployment.project)
+        .select_related("project__organization", "profile", "cluster", "grant")
+        .select_for_update(of=("self",))
+        .get(pk=deployment.pk)
+    )
+    if row.archived_at is not None or row.desired == Desired.ABSENT:
+        raise Conflict("This deployment is being deleted: nothing of it can be changed.", code="deleting")
+    if version is not None and version != row.version:
+        raise Stale(f"You saw version {version}; it is at {row.version} now. Load it again and decide anew.")
+    return row
 
 
 def deployments_end_with_project(*, actor: Actor, project: Project) -> None:
