@@ -22,6 +22,8 @@ def command(config: Path, *, concurrency: int = 1) -> list[str]:
         str(concurrency),
         "--log-level",
         "warning",
+        "--file-flush-interval-msec",
+        "1000",
     ]
 
 

@@ -41,6 +41,14 @@ def bootstrap(
                     "type": "STRICT_DNS",
                     "connect_timeout": "1s",
                     "lb_policy": "ROUND_ROBIN",
+                    "typed_extension_protocol_options": {
+                        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                            "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+                            "explicit_http_config": {"http_protocol_options": {}},
+                            # Less than the 5 s after which uvicorn closes an idle connection.
+                            "common_http_protocol_options": {"idle_timeout": "3s"},
+                        }
+                    },
                     "circuit_breakers": {
                         "thresholds": [{"max_connections": 8192, "max_pending_requests": 8192, "max_requests": 8192}]
                     },
@@ -94,7 +102,12 @@ def write_bootstrap(
     access_log.parent.mkdir(parents=True, exist_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     document = bootstrap(
-        xds_port=xds_port, admin_port=admin_port, door_port=door_port, access_log=str(access_log), xds_host=xds_host, host=host
+        xds_port=xds_port,
+        admin_port=admin_port,
+        door_port=door_port,
+        access_log=str(access_log),
+        xds_host=xds_host,
+        host=host,
     )
     path.write_text(json.dumps(document, indent=1) + "\n")
     return path

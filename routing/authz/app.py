@@ -2,7 +2,7 @@
 
 It reads no database: every answer comes from the follower's table in memory. Paths:
 ``/authz/<the call's own path>`` (ext_authz), ``/v3/discovery:<kind>`` (REST xDS, held until something changed),
-``/v1/models[/<id>]`` (behind the door), ``/healthz``.
+``/v1/models[/<id>]`` and ``/door/…`` (what the door passes on here), ``/healthz``.
 """
 
 from __future__ import annotations
@@ -10,26 +10,32 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
 from portal.kernel.clock import now
 from routing.authz.follower import Follower
 from routing.domain import refusals
-from routing.domain.admission import Admitted, admit, described, key_of
+from routing.domain.admission import Admitted, admit, model_list
 from routing.domain.refusals import Refusal
+from routing.domain.table import RouteTable
 from routing.envoy.discovery import door_of
-from routing.envoy.resources import AUTHZ_PATH, Door
+from routing.envoy.resources import AUTHZ_PATH, PREFLIGHT_PATH, Door
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
+Verdict = TypeVar("Verdict")
 
 HOLD_SECONDS = 20.0
 """How long a poll without news is held; below the 30 s that Envoy waits (``resources._REST``)."""
 
+FRESH_SECONDS = 1.5
+"""How long an unknown key or model waits for a table that may know it; below Envoy's 2 s for an authz answer."""
+
+_LOOK_SECONDS = 2.0
 _POLL_BYTES = 4 * 1024 * 1024
 _DISCOVERY = "/v3/discovery:"
 _KINDS = ("listeners", "routes", "clusters", "endpoints")
@@ -56,10 +62,12 @@ class Gateway:
             await self._discover(receive, send, path.removeprefix(_DISCOVERY))
         elif path == "/v1/models" or path.startswith("/v1/models/"):
             await self._models(scope, send, path.removeprefix("/v1/models").removeprefix("/"))
+        elif path == PREFLIGHT_PATH:
+            await _respond(send, 204, b"", [])
         elif path == "/healthz":
             await self._health(send)
         else:
-            await _refuse(send, refusals.no_such_url(scope["method"], path))
+            await _refuse(send, refusals.NO_SUCH_URL, silent=scope["method"] == "HEAD")
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         following: asyncio.Task[None] | None = None
@@ -75,20 +83,20 @@ class Gateway:
                 return
 
     async def _authorize(self, scope: Scope, send: Send, path: str) -> None:
-        table = self._follower.table
-        if table is None:
-            await _refuse(send, refusals.STARTING)
-            return
         said = _headers(scope)
-        verdict = admit(
-            table,
-            authorization=said.get("authorization", ""),
-            method=scope["method"],
-            path=path,
-            model=said.get("x-slipway-model", ""),
-            problem=said.get("x-slipway-problem", ""),
-            at=now(),
-        )
+
+        def judge(table: RouteTable) -> Admitted | Refusal:
+            return admit(
+                table,
+                authorization=said.get("authorization", ""),
+                method=scope["method"],
+                path=path,
+                model=said.get("x-slipway-model", ""),
+                problem=said.get("x-slipway-problem", ""),
+                at=now(),
+            )
+
+        verdict = await self._judged(judge)
         if isinstance(verdict, Admitted):
             found = {
                 "x-slipway-route": verdict.route.deployment_id,
@@ -101,30 +109,32 @@ class Gateway:
             await _refuse(send, verdict)
 
     async def _models(self, scope: Scope, send: Send, wanted: str) -> None:
-        table = self._follower.table
+        authorization = _headers(scope).get("authorization", "")
         silent = scope["method"] == "HEAD"
-        if table is None:
-            await _refuse(send, refusals.STARTING, silent=silent)
-            return
-        key = key_of(table, _headers(scope).get("authorization", ""), now())
-        if isinstance(key, Refusal):
-            await _refuse(send, key, silent=silent)
-            return
-        if not wanted:
-            listed = [described(route) for route in table.models(key.project_id)]
-            await _respond(send, 200, _json({"object": "list", "data": listed}), [_JSON], silent=silent)
-            return
-        route = table.route(key.project_id, wanted)
-        if route is None:
-            await _refuse(send, refusals.model_not_found(wanted), silent=silent)
+        answer = await self._judged(lambda table: model_list(table, authorization=authorization, wanted=wanted, at=now()))
+        if isinstance(answer, Refusal):
+            await _refuse(send, answer, silent=silent)
         else:
-            await _respond(send, 200, _json(described(route)), [_JSON], silent=silent)
+            await _respond(send, 200, _json(answer), [_JSON], silent=silent)
+
+    async def _judged(self, judge: Callable[[RouteTable], Verdict | Refusal]) -> Verdict | Refusal:
+        """What ``judge`` says of the table; what a newer table might know is judged once more on a fresh one.
+
+        So a key works from the moment it is made. Unknown and foreign names wait alike (C40).
+        """
+        if self._follower.table is None:
+            return refusals.STARTING
+        verdict = judge(self._follower.table)
+        if isinstance(verdict, Refusal) and verdict.may_be_news:
+            await self._follower.fresh(FRESH_SECONDS)
+            verdict = judge(self._follower.table)
+        return verdict
 
     async def _discover(self, receive: Receive, send: Send, kind: str) -> None:
         """Answer one poll: at once when the node lacks something, else when a table brings it, else 304."""
         poll = await _polled(receive)
         if kind not in _KINDS or poll is None:
-            await _refuse(send, refusals.no_such_url("POST", f"{_DISCOVERY}{kind}"))
+            await _refuse(send, refusals.NO_SUCH_URL)
             return
         if "error_detail" in poll:
             _log.error("Envoy refused resources", kind=kind, error=poll["error_detail"])
@@ -149,7 +159,7 @@ class Gateway:
                 if left <= 0:
                     await _respond(send, 304 if discovery is not None else 503, b"", [])
                     return
-                waiting = asyncio.ensure_future(self._follower.changed(left))
+                waiting = asyncio.ensure_future(self._follower.changed(min(left, _LOOK_SECONDS)))
                 await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
                 waiting.cancel()
         finally:
@@ -212,7 +222,7 @@ async def _refuse(send: Send, refusal: Refusal, *, silent: bool = False) -> None
 
 async def _respond(send: Send, status: int, body: bytes, headers: list[Header], *, silent: bool = False) -> None:
     """``silent``: the headers that a GET would get, and no body (HEAD)."""
-    if status != 304:
+    if status not in {204, 304}:
         headers = [*headers, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if silent else body})

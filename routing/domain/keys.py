@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import string
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ MARK = "slk_"
 _ALPHABET = string.ascii_letters + string.digits
 _SHOWN = 8
 _HIDDEN = 32
+_KEY = re.compile(rf"{MARK}[A-Za-z0-9]{{{_SHOWN + _HIDDEN}}}")
 LIFETIME_DAYS_MAX = 3650
 
 
@@ -29,6 +31,11 @@ class NewSecret:
 def new_secret() -> NewSecret:
     text = MARK + "".join(secrets.choice(_ALPHABET) for _ in range(_SHOWN + _HIDDEN))
     return NewSecret(secret=text, prefix=text[: len(MARK) + _SHOWN], sha256=digest(text))
+
+
+def has_the_shape(secret: str) -> bool:
+    """Whether this can be a key at all: guesses of another shape cost no look into the database."""
+    return _KEY.fullmatch(secret) is not None
 
 
 def digest(secret: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer that is not the model's. ``retry_after`` in seconds, None when trying again will not help."""
+    """An answer that is not the model's. ``retry_after`` in seconds, None when trying again will not help.
+
+    ``may_be_news``: what was asked for may have been made a moment ago, after the table in hand was read.
+    """
 
     status: int
     message: str
@@ -15,6 +18,7 @@ class Refusal:
     code: str
     param: str | None = None
     retry_after: int | None = None
+    may_be_news: bool = False
 
     @property
     def body(self) -> dict[str, dict[str, str | None]]:
@@ -27,9 +31,13 @@ NO_KEY = Refusal(
     "invalid_request_error",
     "missing_api_key",
 )
-BAD_KEY = Refusal(
-    401, "This API key is not valid: unknown, expired, revoked, or its project is closed.", "invalid_request_error", "invalid_api_key"
+NO_KEY_OF_OURS = Refusal(
+    401,
+    "This API key is not valid: unknown, expired, revoked, or its project is closed.",
+    "invalid_request_error",
+    "invalid_api_key",
 )
+BAD_KEY = replace(NO_KEY_OF_OURS, may_be_news=True)
 NO_MODEL = Refusal(
     400,
     'The request names no model: send a JSON object with "model" and Content-Type: application/json.',
@@ -38,8 +46,13 @@ NO_MODEL = Refusal(
     "model",
 )
 NOT_AN_OBJECT = Refusal(400, "The request body is not readable as JSON.", "invalid_request_error", "invalid_json")
+NO_SUCH_URL = Refusal(404, "Unknown request URL.", "invalid_request_error", "unknown_url")
 STARTING = Refusal(
-    503, "The gateway has just started and has not read its routes yet. Try again shortly.", "server_error", "starting", retry_after=2
+    503,
+    "The gateway has just started and has not read its routes yet. Try again shortly.",
+    "server_error",
+    "starting",
+    retry_after=2,
 )
 
 
@@ -51,15 +64,5 @@ def model_not_found(model: str) -> Refusal:
         "invalid_request_error",
         "model_not_found",
         "model",
+        may_be_news=True,
     )
-
-
-def model_not_ready(model: str) -> Refusal:
-    """Known and allowed, with no pod that takes new work at this moment."""
-    return Refusal(
-        503, f"The model `{model}` has no ready replica at the moment. Try again shortly.", "server_error", "model_not_ready", retry_after=5
-    )
-
-
-def no_such_url(method: str, path: str) -> Refusal:
-    return Refusal(404, f"Unknown request URL: {method} {path}.", "invalid_request_error", "unknown_url")

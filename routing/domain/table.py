@@ -29,11 +29,6 @@ class Route:
     created: int = 0
     endpoints: tuple[Endpoint, ...] = ()
 
-    @property
-    def open(self) -> bool:
-        """Whether any pod takes new work now."""
-        return any(not endpoint.draining for endpoint in self.endpoints)
-
 
 @dataclass(frozen=True, slots=True)
 class Key:

@@ -96,7 +96,10 @@ class _Bundle:
 
 
 def door_of(node: dict[str, Any], policy: Door) -> Door:
-    """The door a node describes in its bootstrap's metadata, with this installation's policy; bad values raise ValueError."""
+    """The door a node describes in its bootstrap's metadata, with this installation's policy.
+
+    Raises ValueError for values that cannot be.
+    """
     said = node.get("metadata", {}).get("slipway", {})
     port = int(said.get("port", policy.port))
     if not 0 < port < 65536:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 _CEL = "type.googleapis.com/envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
 
-UNKNOWN_URL = json.dumps(
-    {"error": {"message": "Unknown request URL.", "type": "invalid_request_error", "param": None, "code": "unknown_url"}}
-)
-
 
 def local_replies(body_bytes: int, idle_seconds: int) -> dict[str, Any]:
-    """The mappers, first match wins. Bodies that the authz service wrote, and the door's own, pass as they are."""
+    """The mappers, first match wins. Bodies that the authz service wrote pass as they are."""
     return {
         "mappers": [
-            _as_it_is("response.code_details == 'ext_authz_denied' || response.code_details == 'direct_response'"),
+            _as_it_is("response.code_details == 'ext_authz_denied'"),
             _mapper(
                 "response.code_details == 'ext_authz_error'",
                 "The gateway cannot check API keys at the moment. Try again shortly.",
@@ -42,6 +37,14 @@ def local_replies(body_bytes: int, idle_seconds: int) -> dict[str, Any]:
                 f"The model sent nothing for {idle_seconds} s. Ask for a stream, or for less at once.",
                 "server_error",
                 "timeout",
+            ),
+            _mapper(
+                "response.code_details == 'no_healthy_upstream' || response.code_details == 'cluster_not_found'",
+                "The model has no ready replica at the moment. Try again shortly.",
+                "server_error",
+                "model_not_ready",
+                status=503,
+                retry_after=5,
             ),
             _mapper(
                 "response.code == 503 || response.code == 502",
@@ -70,7 +73,10 @@ def local_replies(body_bytes: int, idle_seconds: int) -> dict[str, Any]:
 def _as_it_is(expression: str) -> dict[str, Any]:
     return {
         "filter": _when(expression),
-        "body_format_override": {"text_format_source": {"inline_string": "%LOCAL_REPLY_BODY%"}, "content_type": "application/json"},
+        "body_format_override": {
+            "text_format_source": {"inline_string": "%LOCAL_REPLY_BODY%"},
+            "content_type": "application/json",
+        },
     }
 
 

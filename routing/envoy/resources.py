@@ -27,8 +27,14 @@ _FILTER = f"{TYPE}.extensions.filters.http"
 CONTROL = "slipway_control"
 """The bootstrap's static cluster: this control plane, which also answers authz checks and model lists."""
 
+KEEP_ALIVE = "3s"
+"""How long an idle connection to an engine is kept: less than the 5 s after which llama.cpp and vLLM (uvicorn) close it,
+or calls would now and then be sent into a connection that is just being closed."""
+
 DOOR = "door"
 AUTHZ_PATH = "/authz"
+PREFLIGHT_PATH = "/door/preflight"
+UNKNOWN_PATH = "/door/unknown"
 MODEL_NAME = "[!-~]{1,200}"
 """What may be a model's name: printable ASCII without spaces. It becomes a header, so nothing else may pass."""
 
@@ -216,6 +222,7 @@ def _authz() -> Resource:
             "http_service": {
                 "server_uri": {"uri": "http://control", "cluster": CONTROL, "timeout": "2s"},
                 "path_prefix": AUTHZ_PATH,
+                "retry_policy": {"retry_on": "connect-failure,reset", "num_retries": 1},
                 "authorization_response": {
                     "allowed_upstream_headers": exact("x-slipway-route"),
                     "allowed_client_headers": exact("content-type", "retry-after", "www-authenticate"),
@@ -270,6 +277,20 @@ def _access_log(path: str) -> Resource:
     }
 
 
+_RETRY: Resource = {
+    "retry_on": "connect-failure,refused-stream,reset-before-request",
+    "num_retries": 2,
+    "retry_host_predicate": [
+        {
+            "name": "previous_hosts",
+            "typed_config": {"@type": f"{TYPE}.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate"},
+        }
+    ],
+    "host_selection_retry_max_attempts": 3,
+}
+"""Only what no engine has begun: a call that may have run is never repeated."""
+
+
 def routes(door: Door) -> list[Resource]:
     open_door = {"envoy.filters.http.ext_authz": {"@type": f"{_FILTER}.ext_authz.v3.ExtAuthzPerRoute", "disabled": True}}
     inside = ["x-slipway-route", "x-slipway-model", "x-slipway-problem"]
@@ -287,7 +308,7 @@ def routes(door: Door) -> list[Resource]:
                         {
                             "name": "preflight",
                             "match": {"prefix": "/v1/", "headers": [_method("OPTIONS")]},
-                            "direct_response": {"status": 204},
+                            "route": _answered_inside(PREFLIGHT_PATH),
                             "typed_per_filter_config": open_door,
                         },
                         *(
@@ -309,19 +330,7 @@ def routes(door: Door) -> list[Resource]:
                                     "cluster_not_found_response_code": "SERVICE_UNAVAILABLE",
                                     "timeout": "0s",
                                     "idle_timeout": f"{door.idle_seconds}s",
-                                    "retry_policy": {
-                                        "retry_on": "connect-failure,refused-stream",
-                                        "num_retries": 2,
-                                        "retry_host_predicate": [
-                                            {
-                                                "name": "previous_hosts",
-                                                "typed_config": {
-                                                    "@type": f"{TYPE}.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate"
-                                                },
-                                            }
-                                        ],
-                                        "host_selection_retry_max_attempts": 3,
-                                    },
+                                    "retry_policy": _RETRY,
                                 },
                                 "request_headers_to_remove": ["authorization", "cookie", *inside],
                             }
@@ -330,13 +339,7 @@ def routes(door: Door) -> list[Resource]:
                         {
                             "name": "unknown",
                             "match": {"prefix": "/"},
-                            "direct_response": {"status": 404, "body": {"inline_string": replies.UNKNOWN_URL}},
-                            "response_headers_to_add": [
-                                {
-                                    "header": {"key": "content-type", "value": "application/json"},
-                                    "append_action": "OVERWRITE_IF_EXISTS_OR_ADD",
-                                }
-                            ],
+                            "route": _answered_inside(UNKNOWN_PATH),
                             "typed_per_filter_config": open_door,
                         },
                     ],
@@ -346,8 +349,23 @@ def routes(door: Door) -> list[Resource]:
     ]
 
 
+def _answered_inside(path: str) -> Resource:
+    """The control plane answers at ``path``, whatever was asked: no caller's path reaches it. (Envoy adds no CORS header
+    to what a route answers directly.)"""
+    return {"cluster": CONTROL, "timeout": "5s", "regex_rewrite": {"pattern": {"regex": "^.*$"}, "substitution": path}}
+
+
 def _method(*names: str) -> Resource:
     return {"name": ":method", "string_match": {"safe_regex": {"regex": "|".join(names)}}}
+
+
+_BROWSER_HEADERS = (
+    "authorization, content-type, accept, idempotency-key, openai-organization, openai-project, openai-beta, user-agent, "
+    "x-stainless-arch, x-stainless-async, x-stainless-custom-poll-interval, x-stainless-helper-method, x-stainless-lang, "
+    "x-stainless-os, x-stainless-package-version, x-stainless-poll-helper, x-stainless-retry-count, x-stainless-runtime, "
+    "x-stainless-runtime-version, x-stainless-timeout"
+)
+"""What the OpenAI client sends from a browser."""
 
 
 def _cors_policy(origins: tuple[str, ...]) -> Resource:
@@ -355,15 +373,7 @@ def _cors_policy(origins: tuple[str, ...]) -> Resource:
         "@type": f"{_FILTER}.cors.v3.CorsPolicy",
         "allow_origin_string_match": [{"exact": origin} for origin in origins],
         "allow_methods": "GET, HEAD, POST, OPTIONS",
-        "allow_headers": ", ".join(
-            (
-                "authorization", "content-type", "accept", "idempotency-key", "openai-organization", "openai-project",
-                "openai-beta", "user-agent", "x-stainless-arch", "x-stainless-async", "x-stainless-custom-poll-interval",
-                "x-stainless-helper-method", "x-stainless-lang", "x-stainless-os", "x-stainless-package-version",
-                "x-stainless-poll-helper", "x-stainless-retry-count", "x-stainless-runtime",
-                "x-stainless-runtime-version", "x-stainless-timeout",
-            )
-        ),  # fmt: skip
+        "allow_headers": _BROWSER_HEADERS,
         "expose_headers": "x-request-id, retry-after",
         "max_age": "600",
         "forward_not_matching_preflights": True,
@@ -386,6 +396,13 @@ def _cluster(route: Route) -> Resource:
         "lb_policy": "LEAST_REQUEST",
         "ignore_health_on_host_removal": True,
         "common_lb_config": {"healthy_panic_threshold": {"value": 0}},
+        "typed_extension_protocol_options": {
+            f"{TYPE.removeprefix('type.googleapis.com/')}.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                "@type": f"{TYPE}.extensions.upstreams.http.v3.HttpProtocolOptions",
+                "explicit_http_config": {"http_protocol_options": {}},
+                "common_http_protocol_options": {"idle_timeout": KEEP_ALIVE},
+            }
+        },
         "circuit_breakers": {
             "thresholds": [{"max_connections": 4096, "max_pending_requests": 4096, "max_requests": 4096, "max_retries": 16}]
         },

@@ -44,7 +44,9 @@ def key_use_ingest(*, path: Path) -> int:
         used = last_uses(whole.splitlines())
         with unscoped("keys of every project, by what the access log says"):
             for key_id, at in sorted(used.items()):
-                ApiKey.objects.filter(Q(last_used_at=None) | Q(last_used_at__lt=at), public_id=key_id).update(last_used_at=at)
+                ApiKey.objects.filter(Q(last_used_at=None) | Q(last_used_at__lt=at), public_id=key_id).update(
+                    last_used_at=at
+                )
         place.at = now()
         place.detail = {"inode": about.st_ino, "offset": start + len(whole)}
         place.save(update_fields=["at", "detail"])

@@ -12,11 +12,11 @@ from typing import Any
 
 import httpx
 import pytest
+from django.db import OperationalError
+
 from deploy.envoy.__main__ import command
 from deploy.envoy.bootstrap import write_bootstrap
 from deploy.local.ports import free_port
-from django.db import OperationalError
-
 from routing.authz.app import Gateway
 from routing.authz.follower import Follower
 from routing.domain.keys import digest
@@ -43,6 +43,11 @@ def route(deployment: str, project: str, model: str, *addresses: tuple[str, int]
     return Route(deployment, project, model, 1, tuple(Endpoint(ip, port, draining) for ip, port in addresses))
 
 
+def chat(model: str, **more: object) -> dict[str, object]:
+    """The body of a chat call."""
+    return {"model": model, "messages": [{"role": "user", "content": "hi"}], **more}
+
+
 class TheDoor:
     """Envoy and what it follows. ``show`` puts a table in force; ``database_down`` makes each reading fail."""
 
@@ -61,7 +66,7 @@ class TheDoor:
         )
         self._log = (folder / "envoy.log").open("wb")
         self.log_path = folder / "envoy.log"
-        self.follower = Follower(self._read)
+        self.follower = Follower(self._read, period_seconds=0.1)
         self._envoy: subprocess.Popen[bytes] | None = None
         self.control = self._new_control()
 
@@ -89,6 +94,12 @@ class TheDoor:
         self.control.stop()
         self._log.close()
 
+    def restart_control(self) -> None:
+        """Bring the control plane back, with nothing remembered, on its old port."""
+        self.follower = Follower(self._read, period_seconds=0.1)
+        self.control = self._new_control()
+        self.control.start()
+
     def _listening(self) -> bool:
         try:
             return httpx.get(f"{self.url}/v1/models", timeout=2).status_code == 401
@@ -100,9 +111,7 @@ class TheDoor:
         self.table = new
         eventually(lambda: self.follower.table is not None and self.follower.table.routes == new.routes, within=5)
         eventually(lambda: self.follower.table is not None and self.follower.table.keys == new.keys, within=5)
-        wanted = {
-            one.deployment_id: {(e.ip, e.port, e.draining) for e in one.endpoints} for one in new.routes
-        }
+        wanted = {one.deployment_id: {(e.ip, e.port, e.draining) for e in one.endpoints} for one in new.routes}
         eventually(lambda: self.upstreams() == wanted, within=10, what=f"Envoy has {wanted}, it has {self.upstreams()}")
 
     def upstreams(self) -> dict[str, set[tuple[str, int, bool]]]:
@@ -123,8 +132,14 @@ class TheDoor:
 
     def active(self, deployment: str) -> int:
         """Requests in flight to a deployment, by Envoy's own gauge."""
-        name = f"cluster.{deployment}.upstream_rq_active"
-        stats = self._admin(f"stats?format=json&filter=^{name}$".replace("$", "%24"))["stats"]
+        return self._gauge(f"cluster.{deployment}.upstream_rq_active")
+
+    def connections(self, deployment: str) -> int:
+        """Open connections to a deployment's pods."""
+        return self._gauge(f"cluster.{deployment}.upstream_cx_active")
+
+    def _gauge(self, name: str) -> int:
+        stats = self._admin(f"stats?format=json&filter=^{name}%24")["stats"]
         return int(next((stat["value"] for stat in stats if stat.get("name") == name), 0))
 
     def logged(self, request_id: str) -> dict[str, Any]:
