@@ -40,8 +40,12 @@ def connect(credential: str) -> ClusterPort:
 @contextmanager
 def placed(credential: str, cluster: ClusterPort) -> Iterator[None]:
     """Within the block, ``connect(credential)`` answers ``cluster``: a connection opened elsewhere, or a test's fake."""
+    before = _placed.get(credential)
     _placed[credential] = cluster
     try:
         yield
     finally:
-        del _placed[credential]
+        if before is None:
+            del _placed[credential]
+        else:
+            _placed[credential] = before

@@ -97,6 +97,7 @@ class Report:
 class _Claim:
     pk: int
     public_id: str
+    request_id: str
     token: UUID
     attempts: int
     until: datetime
@@ -115,6 +116,13 @@ def run_pass(reconciler: Reconciler[Any, Any], public_id: str | None = None) -> 
     claimed = _claim(reconciler, public_id)
     if not isinstance(claimed, _Claim):
         return claimed
+    with structlog.contextvars.bound_contextvars(
+        loop=reconciler.kind, public_id=claimed.public_id, request_id=claimed.request_id
+    ):
+        return _work(reconciler, claimed)
+
+
+def _work(reconciler: Reconciler[Any, Any], claimed: _Claim) -> Report:
     try:
         with transaction.atomic():
             generation = _rows(reconciler).values_list("generation", flat=True).get(pk=claimed.pk)
@@ -188,7 +196,7 @@ def _claim(reconciler: Reconciler[Any, Any], public_id: str | None) -> _Claim | 
         if row.crashes >= CRASHES_MAX:
             return _set_aside(reconciler, row, at)
         until = at + timedelta(seconds=settings.LEASE_SECONDS)
-        claim = _Claim(row.pk, row.public_id, uuid4(), row.attempts + 1, until)
+        claim = _Claim(row.pk, row.public_id, getattr(row, "request_id", ""), uuid4(), row.attempts + 1, until)
         _rows(reconciler).filter(pk=row.pk).update(
             lease_token=claim.token,
             lease_until=until,
@@ -228,7 +236,7 @@ def _record(reconciler: Reconciler[Any, Any], claim: _Claim, generation: int, vi
         if row is None:
             # Somebody else holds the row now. What this pass did to the cluster may be older than what they did: look again.
             hints.nudge(reconciler.kind, claim.public_id)
-            _log.warning("loop.lost_lease", kind=reconciler.kind, public_id=claim.public_id)
+            _log.warning("loop.lost_lease")
             return Report(claim.public_id, Verdict.LOST_LEASE, outcome)
         again = row.generation != generation or row.next_attempt_at != claim.until
         reconciler.record(row, view, outcome, at)
@@ -246,9 +254,7 @@ def _record(reconciler: Reconciler[Any, Any], claim: _Claim, generation: int, vi
         if again:
             hints.nudge(reconciler.kind, claim.public_id)
     verdict = _VERDICTS[type(outcome)]
-    _log.info(
-        "loop.pass", kind=reconciler.kind, public_id=claim.public_id, verdict=verdict, generation=generation, again=again
-    )
+    _log.info("loop.pass", verdict=verdict.value, generation=generation, again=again)
     return Report(claim.public_id, verdict, outcome, again)
 
 
@@ -277,4 +283,4 @@ def _crashed(reconciler: Reconciler[Any, Any], claim: _Claim, error: str) -> Non
         next_attempt_at=at + backoff(claim.attempts),
         dirty_since=Coalesce(F("dirty_since"), Value(at)),
     )
-    _log.error("loop.crashed", kind=reconciler.kind, public_id=claim.public_id, error=error)
+    _log.error("loop.crashed", error=error)

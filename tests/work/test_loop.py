@@ -87,7 +87,7 @@ def test_the_outcome_may_ask_for_an_earlier_resync(space: ProjectSpace) -> None:
 
 def test_rows_are_taken_in_the_order_in_which_they_became_due(project: Project, clock: FrozenClock) -> None:
     late = make_space(project, next_attempt_at=NOON)
-    other = make_project(project.organization)
+    other = make_project(project.organization, slug="other")
     early = make_space(other, next_attempt_at=NOON - timedelta(hours=1))
     assert [report.public_id for report in settle(CounterLoop())] == [early.public_id, late.public_id]
 
@@ -270,7 +270,7 @@ class PoisonError(Exception):
 
 def test_c32_a_poison_row_is_set_aside_and_others_go_on(project: Project, clock: FrozenClock) -> None:
     poison = make_space(project)
-    healthy = make_space(make_project(project.organization))
+    healthy = make_space(make_project(project.organization, slug="other"))
 
     def act(view: CounterView, now: datetime) -> Outcome:
         if view.public_id == poison.public_id:

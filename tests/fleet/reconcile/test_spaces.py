@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -274,6 +275,9 @@ def versions_of(space: ProjectSpace) -> dict[str, str]:
 @pytest.mark.cluster
 @pytest.mark.django_db
 def test_on_a_real_cluster(cast: Cast, admin: Any, cluster_credential: str, clock: FrozenClock) -> None:
+    # Of its own: the namespace of the test before may still be ending.
+    cast.project.namespace = f"sw-scene-{secrets.token_hex(4)}"
+    cast.project.save(update_fields=["namespace"])
     grant = make_grant(cast.project, make_profile(), devices=8)
     space = make_space(cast, cluster_credential)
     report = run_pass(RECONCILER)
