@@ -12,9 +12,9 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from fleet.cluster import ClusterError, ClusterPort, connect
 from fleet.models import Cluster
-from fleet.observer.kinds import watched
+from fleet.observer.kinds import NODES, watched
 from fleet.observer.lock import ObserverLock
-from fleet.observer.messages import Answered, Lost, Message
+from fleet.observer.messages import Answered, Listed, Lost, Message
 from fleet.observer.watcher import RELIST_SECONDS, Watcher
 from fleet.observer.writer import ClusterWriter
 from portal.kernel.clock import now
@@ -23,6 +23,7 @@ PULSE_SECONDS = 5.0
 BATCH = 500
 QUEUE = 5000
 DATABASE_WAIT = 1.0
+NODES_FIRST_SECONDS = 10.0
 DESCRIBE_EVERY = timedelta(minutes=5)
 
 _log = structlog.get_logger(__name__)
@@ -44,6 +45,7 @@ class ClusterSession:
         self.writer = ClusterWriter(cluster)
         self._stop = stop
         self._over = threading.Event()
+        self._nodes_told = threading.Event()
         self._open_cluster = open_cluster
         self._relist_seconds = relist_seconds
         self._pulse_seconds = pulse_seconds
@@ -85,7 +87,9 @@ class ClusterSession:
             for kind in watched()
         ]
         threads = [
-            threading.Thread(target=watcher.run, name=f"watch {self.cluster.name} {watcher.kind}", daemon=True)
+            threading.Thread(
+                target=self._watch, args=(watcher,), name=f"watch {self.cluster.name} {watcher.kind}", daemon=True
+            )
             for watcher in watchers
         ]
         threads.append(threading.Thread(target=self._pulse, name=f"pulse {self.cluster.name}", daemon=True))
@@ -93,14 +97,22 @@ class ClusterSession:
             thread.start()
         return threads
 
+    def _watch(self, watcher: Watcher) -> None:
+        """Nodes come first: an interval takes its profile from the node that its pod is on."""
+        if watcher.kind != NODES:
+            self._nodes_told.wait(NODES_FIRST_SECONDS)
+        watcher.run()
+
     def _tell(self, message: Message) -> None:
         """Hand over to the writer; waits while it is behind, and drops everything once the session is over."""
         while not self._over.is_set():
             try:
                 self._queue.put(message, timeout=1)
-                return
             except queue.Full:
                 continue
+            if isinstance(message, Listed | Lost) and message.kind == NODES:
+                self._nodes_told.set()
+            return
 
     def _pulse(self) -> None:
         """A plain question every few seconds: a quiet watch alone does not tell a quiet cluster from a dead one."""

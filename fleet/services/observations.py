@@ -18,6 +18,7 @@ from fleet.domain.objects import ObjectFacts
 from fleet.domain.pods import PodFacts
 from fleet.models import Cluster, Node, ObservedObject, ObservedPod
 from fleet.services.parts.evidence import evidence_of, pods_write
+from fleet.services.parts.ledger import slots_fill
 from fleet.services.parts.writers import cluster_lock
 from portal.work.hints import nudge
 
@@ -132,6 +133,7 @@ def _nodes_write(cluster: Cluster, nodes: Sequence[NodeFacts], at: datetime) -> 
     ]
     fields = [field.name for field in Node._meta.concrete_fields if field.name not in ("id", "cluster", "uid")]
     Node.objects.bulk_create(rows, update_conflicts=True, unique_fields=["cluster", "uid"], update_fields=fields)
+    slots_fill(cluster=cluster, nodes=rows)
     unchanged = [facts.uid for facts in newest.values() if facts.version == known.get(facts.uid, -1)]
     Node.objects.filter(cluster=cluster, uid__in=unchanged).update(observed_at=at, gone_at=None)
     return len(rows)

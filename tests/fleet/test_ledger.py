@@ -230,3 +230,65 @@ def test_an_open_interval_counts_to_the_last_sight_of_its_cluster(cluster: Clust
 def test_one_projects_time_is_not_anothers(cluster: Cluster, cast: Cast) -> None:
     watch(cluster, (facts("a", scheduled=clock("10:00:00"), labels=labels(cast.project)), clock("10:00:01")))
     assert lines(cast.other_project) == {}
+
+
+def test_a_node_that_becomes_known_late_says_what_the_slots_are(cluster: Cluster, cast: Cast) -> None:
+    watch(cluster, (facts("a", node="gpu-2", scheduled=clock("10:00:00"), labels=labels(cast.project)), clock("10:00:01")))
+    interval = GpuInterval.objects.get()
+    assert (interval.profile_name, interval.gpu_equiv_ppm) == ("", None)
+    late = NodeFacts(
+        uid="late",
+        name="gpu-2",
+        version=5,
+        labels={"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"},
+        capacity={"nvidia.com/gpu": "8"},
+        ready=True,
+    )
+    nodes_seen(cluster=cluster, nodes=[late], at=clock("10:00:02"))
+    interval.refresh_from_db()
+    assert (interval.profile_name, interval.gpu_equiv_ppm) == ("h100", 1_000_000)
+
+
+def test_a_node_relabelled_later_rewrites_no_spent_hour(cluster: Cluster, cast: Cast) -> None:
+    watch(cluster, (facts("a", version=1, scheduled=clock("10:00:00")), clock("10:00:01")))
+    shared = NodeFacts(
+        uid="node",
+        name="gpu-1",
+        version=9,
+        labels={"nvidia.com/gpu.replicas": "4"},
+        capacity={"nvidia.com/gpu": "32"},
+        ready=True,
+    )
+    nodes_seen(cluster=cluster, nodes=[shared], at=clock("11:00:00"))
+    done = facts("a", version=2, phase="Succeeded", scheduled=clock("10:00:00"), finished=clock("12:00:00"))
+    watch(cluster, (done, clock("12:00:01")))
+    interval = GpuInterval.objects.get()
+    assert (interval.profile_name, interval.gpu_equiv_ppm) == ("h100", 1_000_000)
+
+
+def test_news_of_an_owned_pod_asks_for_a_pass_and_a_proof_of_life_does_not(
+    cluster: Cluster, cast: Cast, django_capture_on_commit_callbacks: Any
+) -> None:
+    pod = facts("a", version=1, scheduled=clock("10:00:00"), labels=labels(cast.project))
+    stranger = facts("b", version=1, scheduled=clock("10:00:00"))
+    with django_capture_on_commit_callbacks() as asked:
+        watch(cluster, (pod, clock("10:00:01")), (stranger, clock("10:00:01")))
+    assert len(asked) == 1
+    with django_capture_on_commit_callbacks() as asked:
+        listed(cluster, pod, stranger, version=20, at=clock("10:05:00"))
+    assert asked == []
+    with django_capture_on_commit_callbacks() as asked:
+        listed(cluster, stranger, version=30, at=clock("10:10:00"))
+    assert len(asked) == 1
+
+
+def test_thousands_of_pods_are_listed_in_seconds(cluster: Cluster, cast: Cast) -> None:
+    pods = [
+        facts(f"p{n}", version=n + 1, scheduled=clock("10:00:00"), running=clock("10:00:09"), labels=labels(cast.project))
+        for n in range(2400)
+    ]
+    listed(cluster, *pods, version=5000, at=clock("10:05:00"))
+    listed(cluster, *pods, version=6000, at=clock("10:10:00"))
+    listed(cluster, *pods[:10], version=7000, at=clock("10:15:00"))
+    assert GpuInterval.objects.filter(ended_at=None).count() == 10
+    assert GpuInterval.objects.filter(ended_at=clock("10:10:00"), uncertain_us=300_000_000).count() == 2390

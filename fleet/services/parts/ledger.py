@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import connection
+from django.db.models import Q
 
 from fleet.domain.devices import slot_ppm
 from fleet.domain.evidence import Evidence
@@ -44,20 +45,21 @@ def intervals_write(*, cluster: Cluster, pods: Sequence[tuple[ObservedPod, Evide
         (interval.pod_uid, interval.resource_name): interval
         for interval in GpuInterval.objects.filter(cluster=cluster, pod_uid__in=[row.uid for row, _ in spans])
     }
-    opened, moved = [], []
+    written = []
     for row, span in spans:
         for resource, count in row.devices.items():
             interval = known.get((row.uid, resource))
             values = {**_span_values(span), **_slot_values(interval, resource, labels.get(row.node_name), matches)}
             values["devices"] = count
-            if interval is None:
-                opened.append(_opened(cluster, row, resource, values))
-            elif any(getattr(interval, name) != value for name, value in values.items()):
-                for name, value in values.items():
-                    setattr(interval, name, value)
-                moved.append(interval)
-    GpuInterval.objects.bulk_create(opened, batch_size=500)
-    GpuInterval.objects.bulk_update(moved, _MOVING, batch_size=200)
+            if interval is None or any(getattr(interval, name) != value for name, value in values.items()):
+                written.append(_interval(cluster, row, resource, values))
+    GpuInterval.objects.bulk_create(
+        written,
+        update_conflicts=True,
+        unique_fields=["cluster", "pod_uid", "resource_name"],
+        update_fields=_MOVING,
+        batch_size=500,
+    )
 
 
 def _span_values(span: Span) -> dict[str, Any]:
@@ -86,7 +88,23 @@ def _slot_values(
     return {"gpu_equiv_ppm": ppm, "profile_name": profile_name}
 
 
-def _opened(cluster: Cluster, row: ObservedPod, resource: str, values: Mapping[str, Any]) -> GpuInterval:
+def slots_fill(*, cluster: Cluster, nodes: Sequence[Node]) -> None:
+    """Nodes became known or changed: say what the slots of open intervals on them are, where that was unknown so far."""
+    if not connection.in_atomic_block:
+        raise AssertionError("slots are filled in the transaction that stores their nodes")
+    by_name = {node.name: node for node in nodes}
+    unknown = GpuInterval.objects.filter(cluster=cluster, ended_at=None, node_name__in=by_name).filter(
+        Q(profile_name="") | Q(gpu_equiv_ppm=None)
+    )
+    moved = list(unknown)
+    matches = profile_matches() if moved else []
+    for interval in moved:
+        values = _slot_values(interval, interval.resource_name, by_name[interval.node_name], matches)
+        interval.gpu_equiv_ppm, interval.profile_name = values["gpu_equiv_ppm"], values["profile_name"]
+    GpuInterval.objects.bulk_update(moved, ["gpu_equiv_ppm", "profile_name"], batch_size=200)
+
+
+def _interval(cluster: Cluster, row: ObservedPod, resource: str, values: Mapping[str, Any]) -> GpuInterval:
     return GpuInterval(
         cluster=cluster,
         pod_uid=row.uid,
