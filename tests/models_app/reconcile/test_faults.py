@@ -109,3 +109,35 @@ def test_a_deleted_name_comes_back_as_another_object(scene: Scene, make_scene: M
     again.until("ready")
     assert run_pass(RECONCILER, scene.deployment.public_id) is not None
     assert again.live() is not None
+
+
+def test_an_object_that_a_stalled_pass_made_after_the_end_is_removed(scene: Scene) -> None:
+    """A lease fences no cluster: the worker slept from its reading of the row until the row was archived."""
+    stalled = RECONCILER.load(scene.deployment.pk)
+    scene.change(desired="absent")
+    scene.pass_once()
+    assert scene.row().archived_at is not None
+    RECONCILER.reconcile(stalled, scene.row().created_at)
+    assert scene.live() is not None
+    eventually(lambda: scene.pass_once() and scene.live() is None and not scene.pods(), within=60, what="removed again")
+    assert scene.live("Service") is None
+    assert scene.held() == -1
+    assert scene.row().archived_at is not None
+
+
+def test_a_pod_whose_label_was_taken_off_still_holds_its_devices(scene: Scene) -> None:
+    scene.until("ready")
+    [pod] = scene.pods()
+    path = f"/api/v1/namespaces/{scene.namespace}/pods/{pod['metadata']['name']}"
+    owners = pod["metadata"]["ownerReferences"]
+    scene.api.patch(path, {"metadata": {"labels": {"slipway/id": None}, "ownerReferences": None}})
+    assert owners
+    scene.change(desired="absent")
+    scene.pass_once()
+    eventually(lambda: scene.pass_once() and scene.live() is None, within=60, what="the Deployment is gone")
+    scene.pass_once()
+    assert scene.held() == 1
+    assert scene.row().archived_at is None
+    scene.api.delete(path, grace=0)
+    eventually(lambda: scene.pass_once() and scene.row().archived_at, within=60, what="archived")
+    assert scene.held() == -1

@@ -4,11 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import transaction
 
+from fleet.consumers import stop_of
 from fleet.models import Cluster, Grant, QuotaHold
 from models_app.domain.payload import REPLICAS_MAX
 from models_app.models import Deployment, Revision
 from models_app.services.deployments import deployment_delete, deployment_scale
+from models_app.services.parts.deployments import deployment_stop, deployments_end_with_project
 from models_app.services.revisions import revision_create
 from portal.audit.domain.actors import Actor
 from portal.audit.models import AuditEvent
@@ -171,3 +174,31 @@ def test_a_revision_that_cannot_be_is_refused_by_field(
     with pytest.raises(InvalidInput) as refusal:
         revision_create(actor=act("member"), public_id=deployment.public_id, changes=changes)
     assert set(refusal.value.fields) == {field}
+
+
+def test_whatever_ends_its_grant_stops_it_once(deployment: Deployment, act: Act) -> None:
+    stop = stop_of("deployment")
+    assert stop is not None
+    for _ in range(2):
+        with transaction.atomic():
+            stop(actor=act("org_admin"), public_id=deployment.public_id, reason="its grant is revoked")
+    [event] = events(deployment, "deployment.delete")
+    assert event.reason == "its grant is revoked"
+    assert held(deployment) == 2
+
+
+def test_a_project_that_closes_stops_all_of_its_deployments(
+    cast: Cast, grant: Grant, cluster: Cluster, deployment: Deployment, act: Act
+) -> None:
+    other = make_deployment(grant, cluster, author=cast.member)
+    with transaction.atomic():
+        deployments_end_with_project(actor=act("org_admin"), project=cast.project)
+    with unscoped("test"):
+        assert set(Deployment.objects.values_list("desired", flat=True)) == {"absent"}
+    assert len(events(other, "deployment.delete")) == len(events(deployment, "deployment.delete")) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_parts_refuse_to_run_outside_a_transaction(deployment: Deployment, act: Act) -> None:
+    with pytest.raises(AssertionError):
+        deployment_stop(actor=act("lead"), public_id=deployment.public_id, reason="x")
