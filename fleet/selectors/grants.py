@@ -47,7 +47,7 @@ def grant_list(*, actor: Actor, project: Project | None = None, live_only: bool 
     """The grants of the projects ``actor`` may read (or of ``project``), newest first, with project and profile."""
     if project is not None:
         require(actor=actor, permission=Permission.PROJECT_READ, project=project)
-        rows = Grant.objects.for_project(project)
+        rows: QuerySet[Grant] = Grant.objects.for_project(project)
     else:
         readable = projects_where(actor=actor, permission=Permission.PROJECT_READ)
         rows = Grant.objects.for_projects(readable.values("pk"))
@@ -89,7 +89,8 @@ def grant_for(project: Project, profile: GpuProfile) -> Grant | None:
 def holds_of(*, actor: Actor, grant: Grant) -> QuerySet[QuotaHold]:
     """Who holds devices of ``grant``, largest first."""
     require(actor=actor, permission=Permission.PROJECT_READ, project=grant.project)
-    return QuotaHold.objects.for_project(grant.project).filter(grant=grant, ended_at=None).order_by("-devices", "pk")
+    holds: QuerySet[QuotaHold] = QuotaHold.objects.for_project(grant.project).filter(grant=grant, ended_at=None)
+    return holds.order_by("-devices", "pk")
 
 
 def _with_use(rows: QuerySet[Grant]) -> list[GrantUse]:

@@ -44,7 +44,7 @@ def cluster_enable(*, actor: Actor, public_id: str, enabled: bool, reason: str =
     """Offer the cluster for new work, or stop offering it; what runs on it goes on being observed and metered."""
     require_platform(actor=actor, permission=Permission.FLEET_MANAGE)
     with transaction.atomic(durable=True):
-        cluster = Cluster.objects.select_for_update(of=("self",)).filter(public_id=public_id).first()
+        cluster = Cluster.objects.select_for_update(of=("self",), no_key=True).filter(public_id=public_id).first()
         if cluster is None:
             raise NotFound
         if cluster.enabled == enabled:

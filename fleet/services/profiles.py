@@ -156,7 +156,7 @@ def cell_set(
 
 
 def _locked(public_id: str) -> GpuProfile:
-    profile = GpuProfile.objects.select_for_update(of=("self",)).filter(public_id=public_id).first()
+    profile = GpuProfile.objects.select_for_update(of=("self",), no_key=True).filter(public_id=public_id).first()
     if profile is None:
         raise NotFound
     return profile

@@ -41,7 +41,7 @@ def grant_put(
         "ends_at": ends_at,
         "approval_id": approval_id,
     }
-    grant = (
+    grant: Grant | None = (
         Grant.objects.for_project(project)
         .select_for_update(of=("self",))
         .filter(profile=profile, state__in=[state.value for state in LIVE])

@@ -99,12 +99,13 @@ def _locked_hold(consumer_kind: str, consumer_id: str) -> QuotaHold | None:
 
 
 def _open_hold(consumer_kind: str, consumer_id: str) -> QuotaHold | None:
-    return (
+    hold: QuotaHold | None = (
         QuotaHold.objects.select_related("project__organization", "grant")
         .select_for_update(of=("self",))
         .filter(consumer_kind=consumer_kind, consumer_id=consumer_id, ended_at=None)
         .first()
     )
+    return hold
 
 
 def _write(hold: QuotaHold, *, devices: int | None = None, ended: bool = False) -> None:

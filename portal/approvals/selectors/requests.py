@@ -46,7 +46,7 @@ def request_list(
     readable = projects_where(actor=actor, permission=Permission.PROJECT_READ)
     if project is not None:
         require(actor=actor, permission=Permission.PROJECT_READ, project=project)
-        rows = Request.objects.for_project(project)
+        rows: QuerySet[Request] = Request.objects.for_project(project)
     else:
         rows = Request.objects.for_projects(readable.values("pk"))
     if state is not None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from portal.approvals.domain.states import RequestState, Verdict
+from portal.approvals.domain.states import RequestState, Verdict, may_move
 from portal.approvals.kinds import kind_of
 from portal.approvals.models import Decision, Request
-from portal.approvals.services.parts.moves import request_made, request_move
+from portal.approvals.services.parts.moves import refusal, request_made, request_move
 from portal.approvals.services.requests import check_undecided_in_time, check_version, request_locked
 from portal.audit.domain.actors import Actor
 from portal.kernel.clock import now
@@ -74,8 +74,7 @@ def _decide(actor: Actor, public_id: str, verdict: Verdict, reason: str, version
     request = request_locked(actor, public_id)
     rules = kind_of(request.kind)
     require(actor=actor, permission=rules.decide_permission, project=request.project)
-    if actor.user_pk is None or request.requester_id == actor.user_pk:
-        raise Forbidden("Nobody decides their own request: ask another person with this role.", code="own_request")
+    decider = _decider(actor, request)
     state = RequestState(request.state)
     if state in _ALREADY[verdict]:
         return request
@@ -83,8 +82,10 @@ def _decide(actor: Actor, public_id: str, verdict: Verdict, reason: str, version
     if verdict is Verdict.APPROVE:
         if state is RequestState.SUBMITTED:
             check_version(request, version)
-        _approve(actor, request, reason)
+        _approve(actor, decider, request, reason)
         return request
+    if not may_move(state, RequestState.DENIED):
+        raise Conflict(refusal(state, RequestState.DENIED), code=f"request_{state.value}")
     if not reason:
         raise InvalidInput("A denial needs a reason.", fields={"reason": ["Say why: its author reads it."]})
     if state is not RequestState.SUBMITTED and version is None:
@@ -93,11 +94,18 @@ def _decide(actor: Actor, public_id: str, verdict: Verdict, reason: str, version
             code=f"request_{state.value}",
         )
     check_version(request, version)
-    _deny(actor, request, reason)
+    _deny(actor, decider, request, reason)
     return request
 
 
-def _approve(actor: Actor, request: Request, reason: str) -> None:
+def _decider(actor: Actor, request: Request) -> int:
+    """The primary key of the person who decides; Forbidden for the request's author and for loops (A1)."""
+    if actor.user_pk is None or request.requester_id == actor.user_pk:
+        raise Forbidden("Nobody decides their own request: ask another person with this role.", code="own_request")
+    return actor.user_pk
+
+
+def _approve(actor: Actor, decider: int, request: Request, reason: str) -> None:
     request_move(
         actor=actor,
         request=request,
@@ -107,14 +115,14 @@ def _approve(actor: Actor, request: Request, reason: str) -> None:
         decided_at=now(),
         outcome=reason,
     )
-    _decision(actor, request, Verdict.APPROVE, reason)
+    _decision(decider, request, Verdict.APPROVE, reason)
     made = kind_of(request.kind).fulfil(request=request, actor=actor)
     request_made(actor=actor, request=request, made_kind=made.kind, made_id=made.id, expires_at=made.expires_at)
     if made.complete:
         request_move(actor=actor, request=request, to=RequestState.FULFILLED, action="request.fulfil", fulfilled_at=now())
 
 
-def _deny(actor: Actor, request: Request, reason: str) -> None:
+def _deny(actor: Actor, decider: int, request: Request, reason: str) -> None:
     fields: dict[str, int] = {}
     if request.state != RequestState.SUBMITTED:
         fields["stage"] = request.stage + 1  # its stage has a decision, and the database allows one
@@ -127,12 +135,12 @@ def _deny(actor: Actor, request: Request, reason: str) -> None:
         decided_at=now(),
         **fields,
     )
-    _decision(actor, request, Verdict.DENY, reason)
+    _decision(decider, request, Verdict.DENY, reason)
 
 
-def _decision(actor: Actor, request: Request, verdict: Verdict, reason: str) -> None:
+def _decision(decider: int, request: Request, verdict: Verdict, reason: str) -> None:
     Decision.objects.create(
-        request=request, stage=request.stage, verdict=verdict.value, decider_id=actor.user_pk, reason=reason, at=now()
+        request=request, stage=request.stage, verdict=verdict.value, decider_id=decider, reason=reason, at=now()
     )
 
 

@@ -46,7 +46,7 @@ def request_submit(
             fields.setdefault(check.field or check.name, []).append(check.text)
         raise InvalidInput(" ".join(check.text for check in refusals), fields=fields)
     with transaction.atomic(durable=True):
-        request = Request.objects.create(
+        request: Request = Request.objects.create(
             kind=rules.name,
             project=project,
             requester_id=actor.user_pk,
@@ -135,7 +135,7 @@ def _expire(actor: Actor, pk: int, at: datetime) -> bool:
 def request_locked(actor: Actor, public_id: str) -> Request:
     """The request, its row locked first of all (lock order); NotFound when it does not exist for ``actor``."""
     readable = projects_where(actor=actor, permission=Permission.PROJECT_READ).values("pk")
-    request = (
+    request: Request | None = (
         Request.objects.for_projects(readable)
         .select_related("project__organization", "requester")
         .select_for_update(of=("self",))

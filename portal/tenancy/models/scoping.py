@@ -6,7 +6,7 @@ A tenant model has ``project = ForeignKey(Project)`` and ``objects = TenantManag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -58,6 +58,23 @@ class TenantQuerySet(models.QuerySet[_Row]):
         clone._tenant_scoped = self._tenant_scoped
         return clone
 
+    def __or__(self, other: Self) -> Self:
+        return self._scoped_by_both(super().__or__(other), other)
+
+    def __xor__(self, other: Self) -> Self:
+        return self._scoped_by_both(super().__xor__(other), other)
+
+    def _combinator_query(self, combinator: str, *others: Self, all: bool = False) -> Self:
+        combined: Self = super()._combinator_query(combinator, *others, all=all)  # type: ignore[misc]
+        for other in others:
+            combined = self._scoped_by_both(combined, other)
+        return combined
+
+    def _scoped_by_both(self, combined: Self, other: Self) -> Self:
+        """Joining a scoped query to one that is not would let foreign rows in by the second."""
+        combined._tenant_scoped = combined._tenant_scoped and self._tenant_scoped and other._tenant_scoped
+        return combined
+
     def _require_scope(self) -> None:
         if not (self._tenant_scoped or _unscoped_why.get()):
             raise UnscopedQuery(
@@ -73,6 +90,10 @@ class TenantQuerySet(models.QuerySet[_Row]):
     def iterator(self, chunk_size: int | None = None) -> Iterator[_Row]:
         self._require_scope()
         return super().iterator(chunk_size=chunk_size or 2000)
+
+    def aiterator(self, chunk_size: int = 2000) -> AsyncIterator[_Row]:
+        self._require_scope()
+        return super().aiterator(chunk_size=chunk_size)
 
     def count(self) -> int:
         self._require_scope()

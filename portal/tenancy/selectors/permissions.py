@@ -173,16 +173,21 @@ def _by_project(actor: Actor, projects: QuerySet[Project]) -> dict[int, frozense
     return answer
 
 
+def _user_pk(actor: Actor) -> int:
+    """0 is nobody's key: an actor without a person finds no row."""
+    return actor.user_pk or 0
+
+
 def _person(actor: Actor) -> QuerySet[User]:
-    return User.objects.filter(pk=actor.user_pk, is_active=True)
+    return User.objects.filter(pk=_user_pk(actor), is_active=True)
 
 
 def _project_roles(actor: Actor, project: OuterRef) -> QuerySet[ProjectMembership]:
-    return ProjectMembership.objects.filter(user_id=actor.user_pk, project_id=project)
+    return ProjectMembership.objects.filter(user_id=_user_pk(actor), project_id=project)
 
 
 def _organization_roles(actor: Actor, organization: OuterRef) -> QuerySet[OrganizationMembership]:
-    return OrganizationMembership.objects.filter(user_id=actor.user_pk, organization_id=organization)
+    return OrganizationMembership.objects.filter(user_id=_user_pk(actor), organization_id=organization)
 
 
 def _values(roles: frozenset[Role], kind: type[ProjectRole] | type[OrganizationRole] | type[PlatformRole]) -> list[str]:

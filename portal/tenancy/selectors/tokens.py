@@ -28,4 +28,4 @@ def token_authenticate(secret: str) -> ApiToken | None:
 
 def token_list(*, actor: Actor) -> QuerySet[ApiToken]:
     """The actor's own tokens, newest first, revoked and expired ones included."""
-    return ApiToken.objects.filter(user_id=actor.user_pk).order_by("-created_at", "-pk")
+    return ApiToken.objects.filter(user_id=actor.user_pk or 0).order_by("-created_at", "-pk")

@@ -25,7 +25,7 @@ def membership_set(*, actor: Actor, project: Project, email: str, role: ProjectR
     wanted = _role(role)
     with transaction.atomic(durable=True):
         user = _person(email)
-        membership, made = ProjectMembership.objects.select_for_update(of=("self",)).get_or_create(
+        membership, made = ProjectMembership.objects.select_for_update(of=("self",), no_key=True).get_or_create(
             project=project, user=user, source=Source.MANUAL.value, defaults={"role": wanted.value}
         )
         before = None if made else membership.role
@@ -44,7 +44,7 @@ def membership_remove(*, actor: Actor, project: Project, user_public_id: str) ->
     with transaction.atomic(durable=True):
         memberships = {
             membership.source: membership
-            for membership in ProjectMembership.objects.select_for_update(of=("self",))
+            for membership in ProjectMembership.objects.select_for_update(of=("self",), no_key=True)
             .select_related("user")
             .filter(project=project, user__public_id=user_public_id)
         }
@@ -79,7 +79,7 @@ def organization_membership_remove(*, actor: Actor, organization: Organization, 
     require_platform(actor=actor, permission=Permission.ORGANIZATION_MANAGE)
     with transaction.atomic(durable=True):
         membership = (
-            OrganizationMembership.objects.select_for_update(of=("self",))
+            OrganizationMembership.objects.select_for_update(of=("self",), no_key=True)
             .select_related("user")
             .filter(organization=organization, user__public_id=user_public_id, source=Source.MANUAL.value)
             .first()

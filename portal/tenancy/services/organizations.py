@@ -56,7 +56,7 @@ def project_create(
     name, slug = _name_and_slug(name, slug)
     time_zone = _time_zone(time_zone)
     with transaction.atomic(durable=True):
-        Organization.objects.select_for_update(of=("self",)).get(pk=organization.pk)
+        Organization.objects.select_for_update(of=("self",), no_key=True).get(pk=organization.pk)
         if Project.objects.filter(organization=organization, slug=slug).exists():
             raise Conflict(
                 f"{organization.name} has, or had, a project {slug!r}: choose another slug.", fields={"slug": ["Taken."]}
@@ -128,10 +128,11 @@ def _project_insert(organization: Organization, name: str, slug: str, time_zone:
 
 
 def _locked(actor: Actor, public_id: str) -> Project:
+    # no_key: rows that name the project are written meanwhile; a full lock would meet an approval in a deadlock.
     readable = projects_where(actor=actor, permission=Permission.PROJECT_READ).values("pk")
     project = (
         Project.objects.select_related("organization")
-        .select_for_update(of=("self",))
+        .select_for_update(of=("self",), no_key=True)
         .filter(pk__in=readable, public_id=public_id)
         .first()
     )

@@ -90,7 +90,7 @@ def user_deactivate(*, actor: Actor, public_id: str, reason: str = "") -> User:
 
 
 def _locked(public_id: str) -> User:
-    user = User.objects.select_for_update(of=("self",)).filter(public_id=public_id).first()
+    user = User.objects.select_for_update(of=("self",), no_key=True).filter(public_id=public_id).first()
     if user is None:
         raise NotFound
     return user

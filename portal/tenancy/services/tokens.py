@@ -33,7 +33,7 @@ def token_create(*, actor: Actor, name: str, scopes: Iterable[Scope | str], expi
     at = now()
     expires_at = at + timedelta(days=expires_in_days)
     with transaction.atomic(durable=True):
-        user = User.objects.select_for_update(of=("self",)).filter(pk=actor.user_pk, is_active=True).first()
+        user = User.objects.select_for_update(of=("self",), no_key=True).filter(pk=actor.user_pk, is_active=True).first()
         if user is None:
             raise NotFound
         if actor.token_id:
@@ -59,7 +59,9 @@ def token_revoke(*, actor: Actor, public_id: str) -> ApiToken:
     """Revoke one of the actor's own tokens, at once on every process. Safe to repeat; a read-only token may end itself."""
     with transaction.atomic(durable=True):
         token = (
-            ApiToken.objects.select_for_update(of=("self",)).filter(public_id=public_id, user_id=actor.user_pk).first()
+            ApiToken.objects.select_for_update(of=("self",), no_key=True)
+            .filter(public_id=public_id, user_id=actor.user_pk)
+            .first()
             if actor.user_pk is not None
             else None
         )

@@ -43,6 +43,30 @@ def test_a_scope_sees_its_own_project_only(cast):
     assert set(Grant.objects.for_projects(Project.objects.all())) == {mine, other}
 
 
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda scoped, open_: scoped | open_,
+        lambda scoped, open_: open_ | scoped,
+        lambda scoped, open_: scoped ^ open_,
+        lambda scoped, open_: scoped.union(open_),
+        lambda scoped, open_: open_.union(scoped),
+        lambda scoped, open_: scoped.difference(open_),
+    ],
+)
+def test_a_scope_does_not_spread_to_what_is_joined_to_it(cast, join):
+    make_grant(cast.other_project, make_profile())
+    with pytest.raises(UnscopedQuery):
+        list(join(Grant.objects.for_project(cast.project), Grant.objects.all()))
+
+
+def test_two_scopes_join_to_one(cast):
+    profile = make_profile()
+    rows = [make_grant(project, profile) for project in (cast.project, cast.other_project)]
+    mine, other = (Grant.objects.for_project(project) for project in (cast.project, cast.other_project))
+    assert set(mine | other) == set(mine.union(other)) == set(rows)
+
+
 def test_unscoped_needs_a_reason_and_ends_with_its_block(cast):
     with pytest.raises(ValueError, match="reason"), unscoped(""):
         pass
