@@ -13,7 +13,7 @@ from models_app.domain.fit import Cell, FitAnswer, FitCheck, Shape, compatibilit
 from models_app.domain.payload import DeploymentAsk, parsed_ask
 from models_app.domain.quota import GrantRoom, capacity_check, grant_check, hours_text
 from models_app.engines.registry import ENGINES, engine_of
-from models_app.selectors.deployments import name_taken_text
+from models_app.selectors.deployments import name_taken
 from models_app.selectors.specs import CONSUMER_KIND, spec_of_ask
 from models_app.services.parts.deployments import deployment_create, deployment_stop
 from portal.approvals.domain.previews import Check, CheckVerdict, Preview
@@ -175,9 +175,9 @@ def _runs(grant: Grant, profile: GpuProfile, now: datetime) -> bool:
 
 
 def _name_check(project: Project, ask: DeploymentAsk) -> Check:
-    text = name_taken_text(project=project, name=ask.name)
-    if text:
-        return Check("name", CheckVerdict.REFUSE, text, "name")
+    taken = name_taken(project=project, name=ask.name)
+    if taken is not None:
+        return Check("name", CheckVerdict.WARN if taken.passing else CheckVerdict.REFUSE, taken.text, "name")
     return Check("name", CheckVerdict.OK, f"API callers will say model “{ask.name}”.", "name")
 
 

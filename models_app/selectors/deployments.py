@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import yaml
 from django.db.models import Count, QuerySet
 
@@ -119,17 +121,27 @@ def deployment_counts(*, actor: Actor) -> dict[str, int]:
     return dict(rows.values_list("phase").annotate(number=Count("pk")))
 
 
-def name_taken_text(*, project: Project, name: str) -> str:
-    """Why the name cannot be taken in the project now; "" when it can. Says what a deletion waits for (C21)."""
+@dataclass(frozen=True, slots=True)
+class NameTaken:
+    """Why a name cannot be taken now. ``passing``: its holder is on its way out, so that waiting helps (C21)."""
+
+    text: str
+    passing: bool
+
+
+def name_taken(*, project: Project, name: str) -> NameTaken | None:
+    """Who has the name in the project, None when nobody; says what a deletion waits for (C21)."""
     standing = Deployment.objects.for_project(project).filter(archived_at=None, name=name).first()
     if standing is None:
-        return ""
+        return None
     if standing.desired == Desired.PRESENT:
-        return f"The name “{name}” is taken in this project: choose another, or delete that deployment first."
+        text = f"The name “{name}” is taken in this project: choose another, or delete that deployment first."
+        return NameTaken(text, passing=False)
     seen = sighting_of(standing.observed)
     held = ", ".join(seen.workload.finalizers) if seen else ""
     why = f", held by {held}" if held else ""
-    return f"The deployment “{name}” is still deleting{why}: wait until it is gone, or choose another name."
+    text = f"The deployment “{name}” is still deleting{why}: wait until it is gone, or choose another name."
+    return NameTaken(text, passing=True)
 
 
 def held_devices(deployment: Deployment) -> int:

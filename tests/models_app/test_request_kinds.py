@@ -17,6 +17,7 @@ from portal.approvals.selectors.requests import request_preview
 from portal.approvals.services.decisions import request_decide
 from portal.approvals.services.requests import request_revoke, request_submit
 from portal.audit.domain.actors import Actor
+from portal.kernel.clock import now
 from portal.kernel.errors import Conflict, InvalidInput, QuotaExceeded
 from portal.tenancy.models import unscoped
 from tests.cast import Cast, make_cell, make_cluster, make_deployment, make_grant, make_profile
@@ -168,13 +169,29 @@ def test_two_requests_for_one_name_make_one_deployment(cast: Cast, act: Act, wor
         assert QuotaHold.objects.count() == 1
 
 
-def test_c21_a_name_still_deleting_is_refused_with_what_holds_it(
+def test_c21_a_name_still_deleting_is_asked_for_and_waits_with_what_holds_it(
     cast: Cast, act: Act, grant: Grant, cluster: Cluster
 ) -> None:
     observed = {"workload": {"present": True, "finalizers": ["flexinfer.ai/model-cleanup"], "deleting_since": "x"}}
-    make_deployment(grant, cluster, author=cast.member, name="chat", desired="absent", observed=observed)
-    with pytest.raises(InvalidInput, match=r"still deleting, held by flexinfer\.ai/model-cleanup"):
+    old = make_deployment(grant, cluster, author=cast.member, name="chat", desired="absent", observed=observed)
+    verdict, text = looked(cast, act)["name"]
+    assert verdict is CheckVerdict.WARN
+    assert "still deleting, held by flexinfer.ai/model-cleanup" in text
+    request = submit(cast, act)
+    with pytest.raises(Conflict, match=r"held by flexinfer\.ai/model-cleanup"):
+        request_decide(actor=act("lead"), public_id=request.public_id, verdict="approve")
+    with unscoped("test"):
+        Deployment.objects.filter(pk=old.pk).update(archived_at=now())
+    request_decide(actor=act("lead"), public_id=request.public_id, verdict="approve")
+    with unscoped("test"):
+        assert Deployment.objects.filter(name="chat", archived_at=None).count() == 1
+
+
+def test_a_name_that_stands_is_refused_when_it_is_asked_for(cast: Cast, act: Act, grant: Grant, cluster: Cluster) -> None:
+    make_deployment(grant, cluster, author=cast.member, name="chat")
+    with pytest.raises(InvalidInput) as refusal:
         submit(cast, act)
+    assert "taken" in refusal.value.fields["name"][0]
 
 
 @pytest.mark.parametrize("phase", ["declared", "loading", "ready", "failed", "unknown"])

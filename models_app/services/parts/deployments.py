@@ -16,7 +16,7 @@ from models_app.domain.payload import DeploymentAsk
 from models_app.engines.registry import engine_of
 from models_app.models import Deployment, Revision, StateChange
 from models_app.models.deployments import deployment_id
-from models_app.selectors.deployments import name_taken_text
+from models_app.selectors.deployments import name_taken
 from models_app.selectors.specs import CONSUMER_KIND
 from portal.audit.domain.actors import Actor
 from portal.audit.services import event_record
@@ -152,9 +152,9 @@ def deployments_end_with_project(*, actor: Actor, project: Project) -> None:
 
 def name_check(*, project: Project, name: str) -> None:
     """Conflict when a deployment of the project has the name, saying what it waits for when it is being deleted (C21)."""
-    text = name_taken_text(project=project, name=name)
-    if text:
-        raise Conflict(text, code="name_taken", fields={"name": [text]})
+    taken = name_taken(project=project, name=name)
+    if taken is not None:
+        raise Conflict(taken.text, code="name_taken", fields={"name": [taken.text]})
 
 
 def profile_snapshot(profile: GpuProfile, cell: CompatibilityCell) -> dict[str, Any]:
