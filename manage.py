@@ -1,6 +1,7 @@
 #!/usr/bin/env python
 """Slipway's command line."""
 
+import importlib
 import sys
 
 from django.core.management import execute_from_command_line
@@ -9,4 +10,5 @@ from portal.settings.environment import use_settings
 
 if __name__ == "__main__":
     use_settings("portal.settings.web")
+    importlib.import_module("portal.celery")
     execute_from_command_line(sys.argv)

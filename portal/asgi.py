@@ -6,4 +6,8 @@ from portal.settings.environment import use_settings
 
 use_settings("portal.settings.web")
 
+from portal.celery import app  # noqa: E402  (its own default settings are the worker's)
+
 application = get_asgi_application()
+
+__all__ = ["app", "application"]

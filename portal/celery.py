@@ -1,4 +1,4 @@
-"""The Celery application: runs loops and carries hints, nothing else."""
+"""The Celery application: runs loops and carries hints, nothing else. Every process imports it: a hint needs its broker."""
 
 from __future__ import annotations
 
@@ -11,3 +11,4 @@ use_settings("portal.settings.worker")
 app = Celery("slipway")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.set_default()  # for every thread: the current application alone is known to the thread that made it
