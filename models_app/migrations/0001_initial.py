@@ -9,155 +9,271 @@ import portal.kernel.clock
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('fleet', '0002_initial'),
-        ('tenancy', '0001_initial'),
+        ("fleet", "0002_initial"),
+        ("tenancy", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Deployment',
+            name="Deployment",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('desired', models.CharField(choices=[('present', 'present'), ('absent', 'absent')], default='present', max_length=8)),
-                ('generation', models.PositiveBigIntegerField(default=1)),
-                ('observed_generation', models.PositiveBigIntegerField(default=0)),
-                ('conditions', models.JSONField(blank=True, default=list)),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('crashes', models.PositiveIntegerField(default=0)),
-                ('next_attempt_at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('dirty_since', models.DateTimeField(blank=True, default=portal.kernel.clock.now, null=True)),
-                ('last_error', models.TextField(blank=True)),
-                ('set_aside_reason', models.TextField(blank=True)),
-                ('lease_token', models.UUIDField(blank=True, null=True)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('archived_at', models.DateTimeField(blank=True, null=True)),
-                ('public_id', models.CharField(default=models_app.models.deployments.deployment_id, editable=False, max_length=40, unique=True)),
-                ('name', models.CharField(max_length=63)),
-                ('object_name', models.CharField(max_length=63)),
-                ('engine', models.CharField(max_length=24)),
-                ('revision', models.PositiveIntegerField(default=1)),
-                ('replicas_min', models.PositiveIntegerField(default=1)),
-                ('replicas_max', models.PositiveIntegerField(default=1)),
-                ('devices_per_replica', models.PositiveIntegerField(default=1)),
-                ('phase', models.CharField(choices=[('declared', 'declared'), ('admitted', 'admitted'), ('loading', 'loading'), ('ready', 'ready'), ('idle', 'idle'), ('degraded', 'degraded'), ('failed', 'failed'), ('deleting', 'deleting'), ('unknown', 'unknown')], default='declared', max_length=12)),
-                ('phase_reason', models.CharField(blank=True, max_length=60)),
-                ('phase_message', models.TextField(blank=True)),
-                ('phase_since', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('observed', models.JSONField(blank=True, default=dict)),
-                ('observed_at', models.DateTimeField(blank=True, null=True)),
-                ('approval_id', models.CharField(blank=True, max_length=40)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='deployments', to='fleet.cluster')),
-                ('grant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='deployments', to='fleet.grant')),
-                ('profile', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='deployments', to='fleet.gpuprofile')),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='deployments', to='tenancy.project')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "desired",
+                    models.CharField(
+                        choices=[("present", "present"), ("absent", "absent")], default="present", max_length=8
+                    ),
+                ),
+                ("generation", models.PositiveBigIntegerField(default=1)),
+                ("observed_generation", models.PositiveBigIntegerField(default=0)),
+                ("conditions", models.JSONField(blank=True, default=list)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("crashes", models.PositiveIntegerField(default=0)),
+                ("next_attempt_at", models.DateTimeField(default=portal.kernel.clock.now)),
+                ("dirty_since", models.DateTimeField(blank=True, default=portal.kernel.clock.now, null=True)),
+                ("last_error", models.TextField(blank=True)),
+                ("set_aside_reason", models.TextField(blank=True)),
+                ("lease_token", models.UUIDField(blank=True, null=True)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                ("archived_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "public_id",
+                    models.CharField(
+                        default=models_app.models.deployments.deployment_id, editable=False, max_length=40, unique=True
+                    ),
+                ),
+                ("name", models.CharField(max_length=63)),
+                ("object_name", models.CharField(max_length=63)),
+                ("engine", models.CharField(max_length=24)),
+                ("revision", models.PositiveIntegerField(default=1)),
+                ("replicas_min", models.PositiveIntegerField(default=1)),
+                ("replicas_max", models.PositiveIntegerField(default=1)),
+                ("devices_per_replica", models.PositiveIntegerField(default=1)),
+                (
+                    "phase",
+                    models.CharField(
+                        choices=[
+                            ("declared", "declared"),
+                            ("admitted", "admitted"),
+                            ("loading", "loading"),
+                            ("ready", "ready"),
+                            ("idle", "idle"),
+                            ("degraded", "degraded"),
+                            ("failed", "failed"),
+                            ("deleting", "deleting"),
+                            ("unknown", "unknown"),
+                        ],
+                        default="declared",
+                        max_length=12,
+                    ),
+                ),
+                ("phase_reason", models.CharField(blank=True, max_length=60)),
+                ("phase_message", models.TextField(blank=True)),
+                ("phase_since", models.DateTimeField(default=portal.kernel.clock.now)),
+                ("observed", models.JSONField(blank=True, default=dict)),
+                ("observed_at", models.DateTimeField(blank=True, null=True)),
+                ("approval_id", models.CharField(blank=True, max_length=40)),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="deployments", to="fleet.cluster"
+                    ),
+                ),
+                (
+                    "grant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="deployments", to="fleet.grant"
+                    ),
+                ),
+                (
+                    "profile",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="deployments", to="fleet.gpuprofile"
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="deployments", to="tenancy.project"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-created_at', '-id'],
+                "ordering": ["-created_at", "-id"],
             },
         ),
         migrations.CreateModel(
-            name='AppliedObject',
+            name="AppliedObject",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('api_version', models.CharField(max_length=80)),
-                ('kind', models.CharField(max_length=63)),
-                ('namespace', models.CharField(max_length=63)),
-                ('name', models.CharField(max_length=253)),
-                ('uid', models.CharField(blank=True, max_length=64)),
-                ('resource_version', models.CharField(blank=True, max_length=40)),
-                ('spec_hash', models.CharField(max_length=64)),
-                ('generation', models.PositiveBigIntegerField()),
-                ('manifest', models.JSONField(default=dict)),
-                ('applied_at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('gone_at', models.DateTimeField(blank=True, null=True)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='applied_objects', to='tenancy.project')),
-                ('deployment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='applied_objects', to='models_app.deployment')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("api_version", models.CharField(max_length=80)),
+                ("kind", models.CharField(max_length=63)),
+                ("namespace", models.CharField(max_length=63)),
+                ("name", models.CharField(max_length=253)),
+                ("uid", models.CharField(blank=True, max_length=64)),
+                ("resource_version", models.CharField(blank=True, max_length=40)),
+                ("spec_hash", models.CharField(max_length=64)),
+                ("generation", models.PositiveBigIntegerField()),
+                ("manifest", models.JSONField(default=dict)),
+                ("applied_at", models.DateTimeField(default=portal.kernel.clock.now)),
+                ("gone_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="applied_objects", to="tenancy.project"
+                    ),
+                ),
+                (
+                    "deployment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="applied_objects",
+                        to="models_app.deployment",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Revision',
+            name="Revision",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('image', models.CharField(max_length=300)),
-                ('backend', models.CharField(max_length=24)),
-                ('artifact_source', models.CharField(max_length=300)),
-                ('artifact_revision', models.CharField(blank=True, max_length=80)),
-                ('model_format', models.CharField(max_length=24)),
-                ('configuration', models.JSONField(default=dict)),
-                ('profile_version', models.PositiveIntegerField()),
-                ('profile_snapshot', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='revisions', to=settings.AUTH_USER_MODEL)),
-                ('deployment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='revisions', to='models_app.deployment')),
-                ('profile', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='revisions', to='fleet.gpuprofile')),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='revisions', to='tenancy.project')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField()),
+                ("image", models.CharField(max_length=300)),
+                ("backend", models.CharField(max_length=24)),
+                ("artifact_source", models.CharField(max_length=300)),
+                ("artifact_revision", models.CharField(blank=True, max_length=80)),
+                ("model_format", models.CharField(max_length=24)),
+                ("configuration", models.JSONField(default=dict)),
+                ("profile_version", models.PositiveIntegerField()),
+                ("profile_snapshot", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="revisions", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "deployment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="revisions", to="models_app.deployment"
+                    ),
+                ),
+                (
+                    "profile",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="revisions", to="fleet.gpuprofile"
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="revisions", to="tenancy.project"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-number'],
+                "ordering": ["-number"],
             },
         ),
         migrations.CreateModel(
-            name='StateChange',
+            name="StateChange",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('phase', models.CharField(max_length=12)),
-                ('reason', models.CharField(blank=True, max_length=60)),
-                ('message', models.TextField(blank=True)),
-                ('at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('deployment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='state_changes', to='models_app.deployment')),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='state_changes', to='tenancy.project')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("phase", models.CharField(max_length=12)),
+                ("reason", models.CharField(blank=True, max_length=60)),
+                ("message", models.TextField(blank=True)),
+                ("at", models.DateTimeField(default=portal.kernel.clock.now)),
+                (
+                    "deployment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="state_changes", to="models_app.deployment"
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="state_changes", to="tenancy.project"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-at', '-id'],
+                "ordering": ["-at", "-id"],
             },
         ),
         migrations.AddIndex(
-            model_name='deployment',
-            index=models.Index(condition=models.Q(('archived_at', None)), fields=['next_attempt_at'], name='deployment_due'),
+            model_name="deployment",
+            index=models.Index(condition=models.Q(("archived_at", None)), fields=["next_attempt_at"], name="deployment_due"),
         ),
         migrations.AddIndex(
-            model_name='deployment',
-            index=models.Index(fields=['project', '-created_at'], name='deployment_by_project'),
+            model_name="deployment",
+            index=models.Index(fields=["project", "-created_at"], name="deployment_by_project"),
+        ),
+        migrations.AddIndex(
+            model_name="deployment",
+            index=models.Index(
+                fields=["-created_at", "-id"], name="deployment_newest", condition=models.Q(("archived_at", None))
+            ),
         ),
         migrations.AddConstraint(
-            model_name='deployment',
-            constraint=models.UniqueConstraint(condition=models.Q(('archived_at', None)), fields=('project', 'name'), name='deployment_name_once_per_project'),
+            model_name="deployment",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("archived_at", None)),
+                fields=("project", "name"),
+                name="deployment_name_once_per_project",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='deployment',
-            constraint=models.UniqueConstraint(fields=('cluster', 'object_name'), name='deployment_object_name_once'),
+            model_name="deployment",
+            constraint=models.UniqueConstraint(fields=("cluster", "object_name"), name="deployment_object_name_once"),
         ),
         migrations.AddConstraint(
-            model_name='deployment',
-            constraint=models.CheckConstraint(condition=models.Q(('replicas_min__lte', models.F('replicas_max'))), name='deployment_replicas_ordered'),
+            model_name="deployment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("replicas_min__lte", models.F("replicas_max"))), name="deployment_replicas_ordered"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='deployment',
-            constraint=models.CheckConstraint(condition=models.Q(('devices_per_replica__gt', 0)), name='deployment_devices_positive'),
+            model_name="deployment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("devices_per_replica__gt", 0)), name="deployment_devices_positive"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='deployment',
-            constraint=models.CheckConstraint(condition=models.Q(('phase__in', ['declared', 'admitted', 'loading', 'ready', 'idle', 'degraded', 'failed', 'deleting', 'unknown'])), name='deployment_phase_known'),
+            model_name="deployment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "phase__in",
+                        ["declared", "admitted", "loading", "ready", "idle", "degraded", "failed", "deleting", "unknown"],
+                    )
+                ),
+                name="deployment_phase_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='appliedobject',
-            constraint=models.UniqueConstraint(condition=models.Q(('gone_at', None)), fields=('deployment', 'kind', 'namespace', 'name'), name='applied_object_once'),
+            model_name="appliedobject",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("gone_at", None)),
+                fields=("deployment", "kind", "namespace", "name"),
+                name="applied_object_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='revision',
-            constraint=models.UniqueConstraint(fields=('deployment', 'number'), name='revision_number_once'),
+            model_name="revision",
+            constraint=models.UniqueConstraint(fields=("deployment", "number"), name="revision_number_once"),
         ),
         migrations.AddConstraint(
-            model_name='revision',
-            constraint=models.CheckConstraint(condition=models.Q(('image__contains', '@sha256:')), name='revision_image_pinned'),
+            model_name="revision",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("image__contains", "@sha256:")), name="revision_image_pinned"
+            ),
         ),
     ]

@@ -65,6 +65,7 @@ class Deployment(ReconciledRow):
         indexes = [
             models.Index(fields=["next_attempt_at"], name="deployment_due", condition=Q(archived_at=None)),
             models.Index(fields=["project", "-created_at"], name="deployment_by_project"),
+            models.Index(fields=["-created_at", "-id"], name="deployment_newest", condition=Q(archived_at=None)),
         ]
 
     def __str__(self) -> str:
