@@ -65,8 +65,3 @@ def test_the_same_queries_with_2_rows_and_with_20() -> None:
     changed = {name: (told.get(name), most.get(name)) for name in sorted({*told, *most}) if told.get(name) != most.get(name)}
     assert changed == {}, "(in the file, now): read the docstring above"
     assert {name: count for name, count in most.items() if count > QUERIES_MAX} == {}
-
-
-@pytest.fixture(autouse=True)
-def _urls(settings):
-    settings.ROOT_URLCONF = "portal.api_urls"

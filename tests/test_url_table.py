@@ -112,8 +112,3 @@ def test_what_is_not_yours_does_not_exist(row: Row, world: World) -> None:
         never = _call(row, world, caller, world.stranger_ids())
         assert _plain(foreign) == _plain(never), caller
         assert foreign.status_code == 404
-
-
-@pytest.fixture(autouse=True)
-def _urls(settings):
-    settings.ROOT_URLCONF = "portal.api_urls"

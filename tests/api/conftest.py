@@ -39,8 +39,3 @@ def deployment(cast: Cast) -> Any:
     """A declared deployment of the cast's project, on a grant of 8 devices."""
     grant = make_grant(cast.project, make_profile("h100"), devices=8)
     return make_deployment(grant, make_cluster("local"), author=cast.member, name="tiny-chat")
-
-
-@pytest.fixture(autouse=True)
-def _urls(settings):
-    settings.ROOT_URLCONF = "portal.api_urls"
