@@ -30,7 +30,7 @@ Header = tuple[bytes, bytes]
 Verdict = TypeVar("Verdict")
 
 HOLD_SECONDS = 20.0
-"""How long a poll without news is held; below the 30 s that Envoy waits (``resources._REST``)."""
+"""How long a poll without news is held; below the 30 s that Envoy waits (``resources.REST``)."""
 
 FRESH_SECONDS = 1.5
 """How long an unknown key or model waits for a table that may know it; below Envoy's 2 s for an authz answer."""

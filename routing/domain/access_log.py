@@ -1,4 +1,4 @@
-"""What the door's access log says, line by line (``routing.envoy.resources`` writes the format)."""
+"""What the door's access log says, line by line (``routing.envoy.listeners`` writes the format)."""
 
 from __future__ import annotations
 

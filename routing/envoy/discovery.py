@@ -15,8 +15,10 @@ from functools import lru_cache
 from typing import Any
 
 from routing.domain.table import RouteTable
-from routing.envoy import resources
-from routing.envoy.resources import Door, Resource
+from routing.envoy.clusters import clusters, load_assignments
+from routing.envoy.listeners import listeners
+from routing.envoy.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, Door, Resource
+from routing.envoy.routes import routes
 
 _BEHIND_AT_MOST = timedelta(seconds=60)
 """Further ahead than this, a node's version tells of a clock that was set back, not of a table not yet read."""
@@ -35,10 +37,8 @@ class Discovery:
 
     def __init__(self, table: RouteTable) -> None:
         self._read_at = table.read_at
-        self._clusters = _Bundle(resources.CLUSTER, resources.clusters(table))
-        self._endpoints = {
-            one["cluster_name"]: _Bundle(resources.ENDPOINTS, [one]) for one in resources.load_assignments(table)
-        }
+        self._clusters = _Bundle(CLUSTER, clusters(table))
+        self._endpoints = {one["cluster_name"]: _Bundle(ENDPOINTS, [one]) for one in load_assignments(table)}
 
     def at(self, read_at: datetime) -> Discovery:
         """The same resources, read again and found unchanged at ``read_at``."""
@@ -75,8 +75,8 @@ class Discovery:
 @lru_cache(maxsize=256)
 def _of_door(kind: str, door: Door) -> _Bundle:
     kinds = {
-        "listeners": (resources.LISTENER, resources.listeners),
-        "routes": (resources.ROUTES, resources.routes),
+        "listeners": (LISTENER, listeners),
+        "routes": (ROUTES, routes),
     }
     type_url, build = kinds[kind]
     return _Bundle(type_url, build(door))

@@ -61,7 +61,7 @@ def key_revoke(*, actor: Actor, public_id: str, reason: str = "") -> ApiKey:
     """
     with transaction.atomic(durable=True):
         with unscoped("the key's own project decides, right below"):
-            key = (
+            key: ApiKey | None = (
                 ApiKey.objects.select_for_update(of=("self",))
                 .select_related("project")
                 .filter(public_id=public_id, project__in=projects_where(actor=actor, permission=Permission.PROJECT_READ))
