@@ -115,8 +115,10 @@ def substage_of(pod: PodSighting) -> Substage:
 def phase_of(declared: Declaration, seen: Sighting | None) -> PhaseReport:
     """The phase, from what the row says and what the last pass saw (None: nothing yet). Pure; no clock."""
     if declared.cluster_reachable is False:
-        reason = WaitReason.CLUSTER_UNREACHABLE
-        return PhaseReport(Phase.UNKNOWN, reason, declared.cluster_error or "The cluster does not answer.")
+        # Before the first look, that nothing runs yet is known: quota is held, and it waits for its cluster.
+        phase = Phase.ADMITTED if seen is None and declared.wanted else Phase.UNKNOWN
+        message = declared.cluster_error or "The cluster does not answer."
+        return PhaseReport(phase, WaitReason.CLUSTER_UNREACHABLE, message)
     if not declared.wanted:
         return _deleting(seen)
     if declared.problem:

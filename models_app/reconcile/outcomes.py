@@ -10,17 +10,18 @@ from django.db.models import F
 
 from fleet.cluster import ClusterError, Unauthorized, Unreachable
 from fleet.reconcile.failures import SYNCED, message_of, outcome_of, reason_of
-from models_app.domain.phases import Declaration, Phase, PhaseReport, WaitReason, phase_of
-from models_app.domain.sightings import Sighting
+from models_app.domain.phases import Declaration, Phase, PhaseReport, phase_of
+from models_app.domain.sightings import Sighting, sighting_of
 from models_app.reconcile.view import DeploymentPass
 from models_app.selectors.declarations import declaration_of
 from portal.work.domain.conditions import Condition, Truth
-from portal.work.domain.outcomes import Blocked, Outcome, Settled, Wait
+from portal.work.domain.outcomes import Blocked, Outcome, Retry, Settled, Wait, backoff
 from portal.work.models import Desired
 
 LOOK_AGAIN = timedelta(seconds=5)
 """While pods come up or go down; the observer's hints are faster, this is right without them."""
 
+UNREACHABLE_AGAIN = timedelta(seconds=30)
 OPERATOR_AGAIN = timedelta(seconds=60)
 READY = "Ready"
 
@@ -87,13 +88,18 @@ def refused_by_cluster(view: DeploymentPass, error: ClusterError, now: datetime)
     row = view.deployment
     reason, message = reason_of(error), message_of(error)
     if isinstance(error, Unreachable | Unauthorized):
-        report = PhaseReport(Phase.UNKNOWN, WaitReason.CLUSTER_UNREACHABLE, message)
+        lost = replace(declaration_of(row), cluster_reachable=False, cluster_error=message)
+        report = phase_of(lost, sighting_of(row.observed))
     elif row.phase in (Phase.READY, Phase.IDLE, Phase.DELETING):
         report = PhaseReport(Phase(row.phase), row.phase_reason, row.phase_message)
     else:
         phase = Phase.ADMITTED if row.phase in (Phase.DECLARED, Phase.UNKNOWN) else Phase(row.phase)
         report = PhaseReport(phase, reason, message)
-    return outcome_of(error, updates=_phase_columns(view, report, now))
+    outcome = outcome_of(error, updates=_phase_columns(view, report, now))
+    if isinstance(error, Unreachable) and isinstance(outcome, Retry):
+        # A cluster that comes back, or is built just now, is not made to wait for the row's own longest backoff.
+        return replace(outcome, after=min(backoff(row.attempts + 1), UNREACHABLE_AGAIN))
+    return outcome
 
 
 def _declared(

@@ -198,7 +198,8 @@ def test_ready_is_never_a_lie(declared: Declaration, sighting: Sighting | None) 
 @given(declarations, st.none() | sightings)
 def test_a_lost_cluster_is_unknown_whatever_was_seen(declared: Declaration, sighting: Sighting | None) -> None:
     report = phase_of(replace(declared, cluster_reachable=False), sighting)
-    assert report.phase is Phase.UNKNOWN
+    assert report.phase is (Phase.ADMITTED if sighting is None and declared.wanted else Phase.UNKNOWN)
+    assert report.reason == "ClusterUnreachable"
     assert report.message
 
 

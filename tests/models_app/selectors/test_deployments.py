@@ -162,7 +162,7 @@ def test_c32_a_row_that_was_set_aside_needs_attention_and_says_so(cast: Cast, ac
 
 def test_a_lost_cluster_shows_as_unknown_at_once_and_keeps_what_was_seen(cast: Cast, act: Act, grant: Grant) -> None:
     cluster = make_cluster(reachable=False, last_error="no route to host")
-    row = make_deployment(grant, cluster, author=cast.member, phase="ready")
+    row = make_deployment(grant, cluster, author=cast.member, phase="ready", observed={"workload": {"present": True}})
     view = deployment_page(actor=act("member"), public_id=row.public_id)
     assert (view.report.phase, view.report.message) == (Phase.UNKNOWN, "no route to host")
     assert {fact.name: fact.state for fact in view.facts}["unknown"] == "yes"
