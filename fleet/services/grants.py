@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db import transaction
+import structlog
+from django.db import DatabaseError, transaction
 from django.db.models import Q
 
 from fleet.domain.grant_states import GrantState
@@ -12,22 +13,33 @@ from fleet.models import Grant
 from fleet.services.parts.grants import grant_move
 from portal.approvals.services.parts.outcomes import request_fulfilled
 from portal.audit.domain.actors import Actor
+from portal.kernel.errors import SlipwayError
 from portal.tenancy.models import unscoped
 
 EXPIRING_BEFORE = timedelta(days=14)
 """How long before its end a grant is shown as expiring."""
+
+_log = structlog.get_logger(__name__)
 
 
 def grants_expire(at: datetime) -> int:
     """Move every grant to where the clock ``at`` says it is: pending → active → expiring → expired; how many moved.
 
     What a hold may do never waits for this: ``hold_raise`` compares instants itself. An ended grant stops its consumers.
-    Each grant in its own transaction; one that somebody works on is left to the next run.
+    Each grant in its own transaction; one that fails, or that somebody works on, is left to the next run.
     """
     actor = Actor.service("grants-expire")
     with unscoped("loop: grants of every project follow the clock"):
         due = list(Grant.objects.filter(_due(at)).order_by("pk").values_list("pk", flat=True)[:500])
-        return sum(_advance(actor, pk, at) for pk in due)
+        return sum(_advanced(actor, pk, at) for pk in due)
+
+
+def _advanced(actor: Actor, pk: int, at: datetime) -> bool:
+    try:
+        return _advance(actor, pk, at)
+    except (SlipwayError, DatabaseError) as error:
+        _log.exception("grant.expire_failed", grant_pk=pk, error=str(error))
+        return False
 
 
 def _due(at: datetime) -> Q:

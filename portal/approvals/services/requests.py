@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+import structlog
+from django.db import DatabaseError, transaction
 from django.db.models import Q
 
 from portal.approvals.domain.states import RequestState
@@ -16,13 +17,15 @@ from portal.approvals.services.parts.moves import request_move
 from portal.audit.domain.actors import Actor
 from portal.audit.services import event_record
 from portal.kernel.clock import now
-from portal.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Stale
+from portal.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, SlipwayError, Stale
 from portal.tenancy.domain.roles import Permission
 from portal.tenancy.models import Project, unscoped
 from portal.tenancy.selectors.permissions import projects_where, require
 
 UNDECIDED_FOR = timedelta(days=30)
 """How long a submitted request waits for people before it expires."""
+
+_log = structlog.get_logger(__name__)
 
 
 def request_submit(
@@ -108,7 +111,15 @@ def requests_expire(at: datetime) -> int:
     actor = Actor.service("requests-expire")
     with unscoped("loop: requests of every project end when their time has come"):
         due = list(Request.objects.filter(_ends_by(at)).order_by("expires_at", "pk").values_list("pk", flat=True)[:500])
-        return sum(_expire(actor, pk, at) for pk in due)
+        return sum(_expired(actor, pk, at) for pk in due)
+
+
+def _expired(actor: Actor, pk: int, at: datetime) -> bool:
+    try:
+        return _expire(actor, pk, at)
+    except (SlipwayError, DatabaseError) as error:
+        _log.exception("request.expire_failed", request_pk=pk, error=str(error))
+        return False
 
 
 def _ends_by(at: datetime) -> Q:

@@ -12,110 +12,213 @@ import portal.tenancy.models.tokens
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Organization',
+            name="Organization",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=portal.tenancy.models.organizations.organization_id, editable=False, max_length=40, unique=True)),
-                ('slug', models.SlugField(max_length=40, unique=True)),
-                ('name', models.CharField(max_length=120)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "public_id",
+                    models.CharField(
+                        default=portal.tenancy.models.organizations.organization_id,
+                        editable=False,
+                        max_length=40,
+                        unique=True,
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=40, unique=True)),
+                ("name", models.CharField(max_length=120)),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
             ],
         ),
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('public_id', models.CharField(default=portal.tenancy.models.people.user_id, editable=False, max_length=40, unique=True)),
-                ('email', models.EmailField(max_length=254)),
-                ('name', models.CharField(max_length=120)),
-                ('platform_role', models.CharField(blank=True, choices=[('', ''), ('fleet_operator', 'fleet_operator'), ('auditor', 'auditor'), ('platform_admin', 'platform_admin')], default='', max_length=16)),
-                ('is_active', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
+                (
+                    "public_id",
+                    models.CharField(
+                        default=portal.tenancy.models.people.user_id, editable=False, max_length=40, unique=True
+                    ),
+                ),
+                ("email", models.EmailField(max_length=254)),
+                ("name", models.CharField(max_length=120)),
+                (
+                    "platform_role",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", ""),
+                            ("fleet_operator", "fleet_operator"),
+                            ("auditor", "auditor"),
+                            ("platform_admin", "platform_admin"),
+                        ],
+                        default="",
+                        max_length=16,
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_unique'), models.CheckConstraint(condition=models.Q(('platform_role__in', ['', 'fleet_operator', 'auditor', 'platform_admin'])), name='user_platform_role_known')],
+                "constraints": [
+                    models.UniqueConstraint(django.db.models.functions.text.Lower("email"), name="user_email_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(("platform_role__in", ["", "fleet_operator", "auditor", "platform_admin"])),
+                        name="user_platform_role_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ApiToken',
+            name="ApiToken",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=portal.tenancy.models.tokens.token_id, editable=False, max_length=40, unique=True)),
-                ('name', models.CharField(max_length=80)),
-                ('prefix', models.CharField(max_length=16, unique=True)),
-                ('secret_sha256', models.CharField(max_length=64)),
-                ('scopes', models.JSONField(default=list)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('expires_at', models.DateTimeField()),
-                ('last_used_at', models.DateTimeField(blank=True, null=True)),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "public_id",
+                    models.CharField(
+                        default=portal.tenancy.models.tokens.token_id, editable=False, max_length=40, unique=True
+                    ),
+                ),
+                ("name", models.CharField(max_length=80)),
+                ("prefix", models.CharField(max_length=16, unique=True)),
+                ("secret_sha256", models.CharField(max_length=64)),
+                ("scopes", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
+                ("expires_at", models.DateTimeField()),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="api_tokens", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Project',
+            name="Project",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=portal.tenancy.models.organizations.project_id, editable=False, max_length=40, unique=True)),
-                ('slug', models.SlugField(max_length=40)),
-                ('name', models.CharField(max_length=120)),
-                ('namespace', models.CharField(max_length=63, unique=True)),
-                ('time_zone', models.CharField(default='UTC', max_length=64)),
-                ('state', models.CharField(choices=[('active', 'active'), ('closed', 'closed')], default='active', max_length=8)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='projects', to='tenancy.organization')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "public_id",
+                    models.CharField(
+                        default=portal.tenancy.models.organizations.project_id, editable=False, max_length=40, unique=True
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=40)),
+                ("name", models.CharField(max_length=120)),
+                ("namespace", models.CharField(max_length=63, unique=True)),
+                ("time_zone", models.CharField(default="UTC", max_length=64)),
+                (
+                    "state",
+                    models.CharField(choices=[("active", "active"), ("closed", "closed")], default="active", max_length=8),
+                ),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="projects", to="tenancy.organization"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ProjectMembership',
+            name="ProjectMembership",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('viewer', 'viewer'), ('member', 'member'), ('lead', 'lead')], max_length=8)),
-                ('source', models.CharField(choices=[('manual', 'manual'), ('identity_provider', 'identity_provider')], default='manual', max_length=20)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='tenancy.project')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='project_memberships', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "role",
+                    models.CharField(choices=[("viewer", "viewer"), ("member", "member"), ("lead", "lead")], max_length=8),
+                ),
+                (
+                    "source",
+                    models.CharField(
+                        choices=[("manual", "manual"), ("identity_provider", "identity_provider")],
+                        default="manual",
+                        max_length=20,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="memberships", to="tenancy.project"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="project_memberships",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='OrganizationMembership',
+            name="OrganizationMembership",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('org_admin', 'org_admin')], max_length=12)),
-                ('source', models.CharField(choices=[('manual', 'manual'), ('identity_provider', 'identity_provider')], default='manual', max_length=20)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='tenancy.organization')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='organization_memberships', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("role", models.CharField(choices=[("org_admin", "org_admin")], max_length=12)),
+                (
+                    "source",
+                    models.CharField(
+                        choices=[("manual", "manual"), ("identity_provider", "identity_provider")],
+                        default="manual",
+                        max_length=20,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="memberships", to="tenancy.organization"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="organization_memberships",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('organization', 'user', 'source'), name='organization_membership_once'), models.CheckConstraint(condition=models.Q(('role__in', ['org_admin'])), name='organization_membership_role_known')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("organization", "user", "source"), name="organization_membership_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ["org_admin"])), name="organization_membership_role_known"
+                    ),
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='project',
-            constraint=models.UniqueConstraint(fields=('organization', 'slug'), name='project_slug_once_per_organization'),
+            model_name="project",
+            constraint=models.UniqueConstraint(fields=("organization", "slug"), name="project_slug_once_per_organization"),
         ),
         migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['active', 'closed'])), name='project_state_known'),
+            model_name="project",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state__in", ["active", "closed"])), name="project_state_known"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='projectmembership',
-            constraint=models.UniqueConstraint(fields=('project', 'user', 'source'), name='project_membership_once'),
+            model_name="projectmembership",
+            constraint=models.UniqueConstraint(fields=("project", "user", "source"), name="project_membership_once"),
         ),
         migrations.AddConstraint(
-            model_name='projectmembership',
-            constraint=models.CheckConstraint(condition=models.Q(('role__in', ['viewer', 'member', 'lead'])), name='project_membership_role_known'),
+            model_name="projectmembership",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("role__in", ["viewer", "member", "lead"])), name="project_membership_role_known"
+            ),
         ),
     ]

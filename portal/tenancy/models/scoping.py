@@ -58,21 +58,22 @@ class TenantQuerySet(models.QuerySet[_Row]):
         clone._tenant_scoped = self._tenant_scoped
         return clone
 
-    def __or__(self, other: Self) -> Self:
+    def __or__(self, other: models.QuerySet[_Row]) -> Self:
         return self._scoped_by_both(super().__or__(other), other)
 
-    def __xor__(self, other: Self) -> Self:
+    def __xor__(self, other: models.QuerySet[_Row]) -> Self:
         return self._scoped_by_both(super().__xor__(other), other)
 
-    def _combinator_query(self, combinator: str, *others: Self, all: bool = False) -> Self:
+    def _combinator_query(self, combinator: str, *others: models.QuerySet[_Row], all: bool = False) -> Self:
         combined: Self = super()._combinator_query(combinator, *others, all=all)  # type: ignore[misc]
         for other in others:
             combined = self._scoped_by_both(combined, other)
         return combined
 
-    def _scoped_by_both(self, combined: Self, other: Self) -> Self:
+    def _scoped_by_both(self, combined: Self, other: models.QuerySet[_Row]) -> Self:
         """Joining a scoped query to one that is not would let foreign rows in by the second."""
-        combined._tenant_scoped = combined._tenant_scoped and self._tenant_scoped and other._tenant_scoped
+        both = self._tenant_scoped and isinstance(other, TenantQuerySet) and other._tenant_scoped
+        combined._tenant_scoped = combined._tenant_scoped and both
         return combined
 
     def _require_scope(self) -> None:
@@ -83,9 +84,9 @@ class TenantQuerySet(models.QuerySet[_Row]):
             )
 
     def _fetch_all(self) -> None:
-        if self._result_cache is None:  # type: ignore[has-type]
+        if self._result_cache is None:
             self._require_scope()
-        super()._fetch_all()  # type: ignore[misc]
+        super()._fetch_all()
 
     def iterator(self, chunk_size: int | None = None) -> Iterator[_Row]:
         self._require_scope()

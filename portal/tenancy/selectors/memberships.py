@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from portal.audit.domain.actors import Actor
 from portal.tenancy.domain.roles import Permission
 from portal.tenancy.models import Organization, OrganizationMembership, Project, ProjectMembership
-from portal.tenancy.selectors.permissions import require, require_organization
+from portal.tenancy.selectors.permissions import actor_may, require, require_organization
 
 
 def membership_list(*, actor: Actor, project: Project) -> QuerySet[ProjectMembership]:
@@ -21,8 +21,8 @@ def membership_list(*, actor: Actor, project: Project) -> QuerySet[ProjectMember
 
 
 def organization_membership_list(*, actor: Actor, organization: Organization) -> QuerySet[OrganizationMembership]:
-    """The administrators of ``organization``, by name, for those who create projects in it or manage it."""
-    if not actor.is_service:
+    """The administrators of ``organization``, by name, for those who audit or manage it."""
+    if not actor_may(actor=actor, permission=Permission.ORGANIZATION_MANAGE, organization=organization):
         require_organization(actor=actor, permission=Permission.AUDIT_READ, organization=organization)
     return (
         OrganizationMembership.objects.filter(organization=organization)

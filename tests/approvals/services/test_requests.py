@@ -137,6 +137,16 @@ def test_c37_the_end_date_ends_it_in_whatever_state_it_is(ask, act, toy, state):
     assert (("revoke", request.public_id) in toy.events) == (state != "submitted")
 
 
+def test_one_that_cannot_end_holds_no_other_up(ask, act, toy, monkeypatch):
+    with clock.frozen(clock.now()) as frozen:
+        toy.expires_at = frozen.at + timedelta(days=2)
+        stuck, other = [request_decide(actor=act("lead"), public_id=ask().public_id, verdict="approve") for _ in range(2)]
+        with unscoped("a test sets the scene"):
+            Request.objects.filter(pk=stuck.pk).update(kind="retired")
+        assert requests_expire(toy.expires_at) == 1
+    assert (state_of(stuck), state_of(other)) == ("approved", "expired")
+
+
 def test_what_has_no_end_date_does_not_expire(approved):
     assert approved.expires_at is None
     assert requests_expire(clock.now() + timedelta(days=9999)) == 0

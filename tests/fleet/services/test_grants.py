@@ -7,7 +7,7 @@ from django.db import transaction
 
 from fleet import consumers
 from fleet.domain.grant_states import LIVE, GrantState, may_move
-from fleet.models import Grant, QuotaHold
+from fleet.models import Grant, Node, QuotaHold
 from fleet.services.grants import EXPIRING_BEFORE, grants_expire
 from fleet.services.parts.grants import grant_move
 from fleet.services.parts.holds import hold_raise
@@ -22,7 +22,7 @@ from portal.kernel import clock
 from portal.kernel.errors import Conflict, Forbidden, InvalidInput
 from portal.tenancy.models import unscoped
 from portal.tenancy.services.organizations import project_close
-from tests.cast import make_grant, make_hold, make_profile
+from tests.cast import make_cluster, make_grant, make_hold, make_profile
 
 LOOP = Actor.service("test")
 
@@ -184,6 +184,22 @@ def test_a_grant_near_its_end_says_so_and_a_renewal_brings_it_back(cast, granted
         assert grants(cast)[0].state == "active"
 
 
+def test_one_that_cannot_move_holds_no_other_up(cast, profile, monkeypatch):
+    with clock.frozen(clock.now()) as frozen:
+        end = frozen.at + timedelta(days=30)
+        stuck, other = (make_grant(project, profile, ends_at=end) for project in (cast.project, cast.other_project))
+        make_hold(stuck, "dep_a", 1)
+
+        def refuse(*, actor, public_id, reason):
+            raise Conflict("not now")
+
+        monkeypatch.setitem(consumers._stops, "deployment", refuse)
+        assert grants_expire(end) == 1
+        stuck.refresh_from_db(fields=["state"])
+        other.refresh_from_db(fields=["state"])
+        assert (stuck.state, other.state) == ("active", "expired")
+
+
 def test_a_later_start_waits_approved_until_it_comes(cast, granted):
     with clock.frozen(clock.now()) as frozen:
         start = frozen.at + timedelta(days=3)
@@ -240,6 +256,33 @@ def test_the_preview_says_what_stands_against_it(cast, act, profile):
     assert "6" in capacity.text
     assert dict(preview.facts)["Cost"] == "unknown: no rate set"
     assert dict(preview.facts)["Now granted"] == "nothing"
+
+
+@pytest.mark.parametrize(("devices", "verdict"), [(10, CheckVerdict.OK), (11, CheckVerdict.WARN)])
+def test_q4_promises_stand_beside_the_real_cards(cast, act, profile, devices, verdict):
+    cluster = make_cluster(reachable=True)
+    for number in range(2):
+        Node.objects.create(
+            cluster=cluster,
+            uid=f"node-{number}",
+            name=f"node-{number}",
+            labels=profile.node_selector,
+            capacity={profile.resource_name: "8"},
+            allocatable={profile.resource_name: "8"},
+            ready=True,
+            resource_version="1",
+            observed_at=clock.now(),
+        )
+    make_grant(cast.other_project, profile, devices=6)
+    make_grant(cast.project, profile, devices=2)
+    preview = request_preview(
+        actor=act("member"), kind="grant", project=cast.project, payload={"profile": "h100", "devices": devices}
+    )
+    capacity = next(check for check in preview.checks if check.name == "capacity")
+    assert capacity.verdict is verdict
+    assert capacity.text == (
+        f"16 devices of {profile.title} exist, 16 are free now; others were promised 6, with this it would be {6 + devices}."
+    )
 
 
 def test_the_preview_of_less_than_is_held_warns(cast, act, profile, granted):

@@ -89,8 +89,12 @@ def test_the_list_costs_the_same_with_many(cast, act, django_assert_num_queries)
 def test_a_platform_admin_makes_and_unmakes_administrators(cast, act):
     organization_membership_set(actor=act("platform_admin"), organization=cast.organization, email=cast.lead.email)
     organization_membership_set(actor=act("platform_admin"), organization=cast.organization, email=cast.lead.email)
-    members = organization_membership_list(actor=act("org_admin"), organization=cast.organization)
-    assert [membership.user for membership in members] == [cast.lead, cast.org_admin]
+    for name in ("org_admin", "platform_admin", "auditor"):
+        members = organization_membership_list(actor=act(name), organization=cast.organization)
+        assert [membership.user for membership in members] == [cast.lead, cast.org_admin]
+    for name, error in (("member", Forbidden), ("outsider", NotFound)):
+        with pytest.raises(error):
+            organization_membership_list(actor=act(name), organization=cast.organization)
     organization_membership_remove(
         actor=act("platform_admin"), organization=cast.organization, user_public_id=cast.lead.public_id
     )
