@@ -16,6 +16,7 @@ import urllib3
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config import ConfigException
 from kubernetes.config.kube_config import load_kube_config
+from yaml import YAMLError
 
 from fleet.cluster.answers import error_of, status_of
 from fleet.cluster.lines import event_of, lines_of
@@ -55,7 +56,7 @@ class _Session:
             )
             self.configuration.connection_pool_maxsize = 16
             self.pool: urllib3.PoolManager = ApiClient(self.configuration).rest_client.pool_manager
-        except (ConfigException, OSError, ValueError, urllib3.exceptions.HTTPError) as error:
+        except (ConfigException, YAMLError, OSError, ValueError, urllib3.exceptions.HTTPError) as error:
             raise Unreachable(f"the kubeconfig {kubeconfig.name} cannot be used: {error}") from error
         self.host = str(self.configuration.host).rstrip("/")
 
@@ -153,7 +154,7 @@ class KubeCluster:
         try:
             if answer.status >= 400:
                 raise error_of(answer.status, answer.data, answer.headers)
-            for line in lines_of(answer.stream(65536)):
+            for line in lines_of(_chunks(answer)):
                 yield line if isinstance(line, BadLine) else event_of(line)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise Unreachable(f"the watch of {kind} was cut: {error}") from error
@@ -292,6 +293,12 @@ class KubeCluster:
         if not isinstance(parsed, dict):
             raise Unreachable("the answer is no JSON object")
         return parsed
+
+
+def _chunks(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """What has arrived, as it arrives: ``stream`` waits for a full buffer where a proxy took the chunks away."""
+    while chunk := answer.read1(65536):
+        yield chunk
 
 
 def _root(api_version: str) -> str:
