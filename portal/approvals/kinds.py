@@ -43,9 +43,9 @@ class MakePreview(Protocol):
 
 class Fulfil(Protocol):
     def __call__(self, *, request: Request, actor: Actor) -> Made:
-        """Write the row and hold its quota, inside the deciding transaction, by parts only; an error undoes the decision.
+        """Write the row and hold its quota, inside the deciding transaction, by parts only; an error leaves it undecided.
 
-        ``request`` is locked, and locks after it go grants by id, then the consumer row. ``actor`` is the decider.
+        ``request`` is locked and still submitted; locks after it go grants by id, then the consumer row. ``actor`` decides.
         """
 
 

@@ -57,7 +57,8 @@ def test_c35_a_bulk_approval_of_25_requests(cast, through):
     approvals = rows("request.approve")
     assert [event.object_id for event in approvals] == [request.public_id for request in requests]
     for event in approvals:
-        assert (event.before, event.after, event.reason) == ({"state": "submitted"}, {"state": "approved"}, "quarter 1")
+        assert (event.before, event.after["state"], event.reason) == ({"state": "submitted"}, "approved", "quarter 1")
+        assert event.after["made_kind"] == "grant"
         assert event.project_id == cast.project.public_id
     check_who(approvals, actor)
     made = rows("grant.create")

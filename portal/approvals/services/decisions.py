@@ -10,7 +10,7 @@ from django.db import transaction
 from portal.approvals.domain.states import RequestState, Verdict, may_move
 from portal.approvals.kinds import kind_of
 from portal.approvals.models import Decision, Request
-from portal.approvals.services.parts.moves import refusal, request_made, request_move
+from portal.approvals.services.parts.moves import refusal, request_move
 from portal.approvals.services.requests import check_undecided_in_time, check_version, request_locked
 from portal.audit.domain.actors import Actor
 from portal.kernel.clock import now
@@ -106,6 +106,10 @@ def _decider(actor: Actor, request: Request) -> int:
 
 
 def _approve(actor: Actor, decider: int, request: Request, reason: str) -> None:
+    state = RequestState(request.state)
+    if not may_move(state, RequestState.APPROVED):
+        raise Conflict(refusal(state, RequestState.APPROVED), code=f"request_{state.value}")
+    made = kind_of(request.kind).fulfil(request=request, actor=actor)
     request_move(
         actor=actor,
         request=request,
@@ -114,10 +118,11 @@ def _approve(actor: Actor, decider: int, request: Request, reason: str) -> None:
         reason=reason,
         decided_at=now(),
         outcome=reason,
+        made_kind=made.kind,
+        made_id=made.id,
+        expires_at=made.expires_at,
     )
     _decision(decider, request, Verdict.APPROVE, reason)
-    made = kind_of(request.kind).fulfil(request=request, actor=actor)
-    request_made(actor=actor, request=request, made_kind=made.kind, made_id=made.id, expires_at=made.expires_at)
     if made.complete:
         request_move(actor=actor, request=request, to=RequestState.FULFILLED, action="request.fulfil", fulfilled_at=now())
 

@@ -32,8 +32,13 @@ def test_approving_decides_holds_and_writes_in_one_go(cast, ask, act, toy, grant
     assert held(grant) == 3
     decision = Decision.objects.get(request=request)
     assert (decision.verdict, decision.decider, decision.stage) == ("approve", cast.lead, 1)
+    assert AuditEvent.objects.get(action="request.approve").after == {
+        "state": "approved",
+        "made_kind": "toy",
+        "made_id": request.public_id,
+    }
     actions = AuditEvent.objects.exclude(action="request.submit").order_by("pk").values_list("action", flat=True)
-    assert list(actions) == ["request.approve", "hold.raise", "request.made"]
+    assert list(actions) == ["hold.raise", "request.approve"]
 
 
 def test_a_kind_that_is_complete_at_once_is_fulfilled(ask, act, toy):

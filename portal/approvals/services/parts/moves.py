@@ -48,18 +48,10 @@ def request_move(*, actor: Actor, request: Request, to: RequestState, action: st
     request.version += 1
     for name, value in fields.items():
         setattr(request, name, value)
-    _record(actor, request, action, {"state": old.value}, {"state": to.value}, reason)
+    made = {name: fields[name] for name in ("made_kind", "made_id") if name in fields}
+    _record(actor, request, action, {"state": old.value}, {"state": to.value, **made}, reason)
     if to in UNDOES_FULFILMENT and old in _MADE_SOMETHING:
         kind_of(request.kind).revoke(request=request, actor=actor, reason=reason or f"request {to.value}")
-
-
-def request_made(*, actor: Actor, request: Request, made_kind: str, made_id: str, **fields: Any) -> None:
-    """Note on the locked, just approved ``request`` what approving it made."""
-    Request.objects.for_project(request.project).filter(pk=request.pk).update(made_kind=made_kind, made_id=made_id, **fields)
-    request.made_kind, request.made_id = made_kind, made_id
-    for name, value in fields.items():
-        setattr(request, name, value)
-    _record(actor, request, "request.made", None, {"made_kind": made_kind, "made_id": made_id}, "")
 
 
 def requests_end_with_project(*, actor: Actor, project: Project) -> None:
