@@ -18,10 +18,13 @@ from fleet.cluster import (
     Unreachable,
 )
 from portal.work.domain.conditions import Condition, Truth
-from portal.work.domain.outcomes import Blocked, Retry
+from portal.work.domain.outcomes import BACKOFF_CAP, Blocked, Retry
 
 SYNCED = "Synced"
 """The condition of every loop here: True = the cluster has what the row wants, False = it cannot, Unknown = not known."""
+
+UNREACHABLE_CAP = timedelta(seconds=30)
+"""A cluster that was away answers all at once: what waits for it must not wait out a long backoff."""
 
 _REASONS: dict[type[ClusterError], str] = {
     Unreachable: "ClusterUnreachable",
@@ -51,10 +54,9 @@ def outcome_of(error: ClusterError, *, updates: Mapping[str, Any] | None = None)
     conditions, written = (condition,), dict(updates or {})
     if not error.retryable:
         return Blocked(reason=reason, message=message, conditions=conditions, updates=written)
-    after = None
-    if isinstance(error, TooManyRequests):
-        after = timedelta(seconds=error.retry_after)
-    return Retry(error=f"{reason}: {message}", after=after, conditions=conditions, updates=written)
+    after = timedelta(seconds=error.retry_after) if isinstance(error, TooManyRequests) else None
+    at_most = UNREACHABLE_CAP if isinstance(error, Unreachable) else BACKOFF_CAP
+    return Retry(error=f"{reason}: {message}", after=after, at_most=at_most, conditions=conditions, updates=written)
 
 
 def message_of(error: ClusterError) -> str:

@@ -261,7 +261,7 @@ def _record(reconciler: Reconciler[Any, Any], claim: _Claim, generation: int, vi
 def _columns(row: ReconciledRow, claim: _Claim, generation: int, outcome: Outcome, at: datetime) -> dict[str, Any]:
     """The loop's own columns for the outcome; ``crashes`` and the lease are cleared by any of them."""
     if isinstance(outcome, Retry):
-        delay = backoff(claim.attempts) if outcome.after is None else outcome.after
+        delay = min(backoff(claim.attempts), outcome.at_most) if outcome.after is None else outcome.after
         return {"last_error": outcome.error, "next_attempt_at": at + delay, "dirty_since": row.dirty_since or at}
     resync = timedelta(seconds=settings.RESYNC_SECONDS)
     columns: dict[str, Any] = {"observed_generation": generation, "attempts": 0, "dirty_since": None, "last_error": ""}

@@ -124,6 +124,14 @@ def test_a_retry_may_name_its_own_delay(space: ProjectSpace) -> None:
     assert fresh(space).next_attempt_at == NOON + timedelta(seconds=42)
 
 
+def test_a_retry_may_cap_its_backoff(space: ProjectSpace, clock: FrozenClock) -> None:
+    for _ in range(10):
+        run_pass(outcome_is(Retry(error="no answer", at_most=timedelta(seconds=30))))
+        delay = fresh(space).next_attempt_at - clock.at
+        clock.advance(delay)
+    assert delay == timedelta(seconds=30)
+
+
 def test_a_blocked_row_waits_for_the_resync_and_says_why(space: ProjectSpace) -> None:
     run_pass(outcome_is(Blocked(reason="NameTaken", message="exists already")))
     row = fresh(space)

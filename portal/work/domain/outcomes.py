@@ -46,10 +46,14 @@ class Wait(Outcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry(Outcome):
-    """It did not work, or nobody can say whether it did; ``after`` None means the row's own backoff. Never gives up."""
+    """It did not work, or nobody can say whether it did. Never gives up.
+
+    ``after`` None means the row's own backoff, of which ``at_most`` is a cap lower than the common one.
+    """
 
     error: str
     after: timedelta | None = None
+    at_most: timedelta = BACKOFF_CAP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

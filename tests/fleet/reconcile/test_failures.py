@@ -51,6 +51,13 @@ def test_a_busy_cluster_names_the_delay() -> None:
     assert result.after == timedelta(seconds=17)
 
 
+def test_what_waits_for_a_cluster_that_was_away_is_back_soon() -> None:
+    away, refused = outcome_of(Unreachable("no answer")), outcome_of(Forbidden("no"))
+    assert isinstance(away, Retry)
+    assert isinstance(refused, Retry)
+    assert away.at_most == timedelta(seconds=30) < refused.at_most
+
+
 def test_c20_a_conflict_is_shown_with_field_and_owner() -> None:
     result = outcome_of(Conflict("1 conflict", [(".spec.replicas", "hpa")]))
     assert isinstance(result, Blocked)
