@@ -59,12 +59,12 @@ class ClusterSession:
         _log.info("observer.session_begins", cluster=self.cluster.name)
         threads = self._start()
         try:
-            reported = now()
+            reported: datetime | None = None
             while not self._stop.is_set() and all(thread.is_alive() for thread in threads):
                 batch = self._batch()
                 if batch and not self._stored(batch):
                     break
-                if (now() - reported).total_seconds() >= self._pulse_seconds:
+                if reported is None or (now() - reported).total_seconds() >= self._pulse_seconds:
                     reported = now()
                     if not lock.held():
                         break

@@ -10,7 +10,7 @@ from fleet.domain.nodes import NodeFacts
 from fleet.domain.objects import ObjectFacts
 from fleet.domain.pods import PodFacts
 from fleet.models import Cluster
-from fleet.observer.kinds import NODES, PODS
+from fleet.observer.kinds import NODES, PODS, WatchedKind
 from fleet.observer.messages import Answered, Current, Listed, Lost, Message, Seen
 from fleet.selectors.coverage import covered_until
 from fleet.services.coverage import cluster_covered, cluster_described, cluster_lost
@@ -32,7 +32,7 @@ class ClusterWriter:
         self.cluster = cluster
         self.covered_at: datetime | None = None
         self.answered_at: datetime | None = None
-        self.lost: Lost | None = None
+        self.lost: dict[WatchedKind | None, Lost] = {}
         self.events = 0
 
     def write(self, messages: Sequence[Message]) -> None:
@@ -49,17 +49,15 @@ class ClusterWriter:
 
     def _note(self, message: Message) -> None:
         if isinstance(message, Lost):
-            self.lost = message
+            self.lost[message.kind] = message
             return
         self.answered_at = max(self.answered_at or message.at, message.at)
         if isinstance(message, Answered):
             if message.version:
                 cluster_described(cluster=self.cluster, kubernetes_version=message.version, installed_kinds=message.kinds)
-            if self.lost is not None and self.lost.kind is None:
-                self.lost = None
+            self.lost.pop(None, None)
             return
-        if self.lost is not None and self.lost.kind in (None, message.kind):
-            self.lost = None
+        self.lost.pop(message.kind, None)
         if message.kind == PODS:
             proven = message.asked_at if isinstance(message, Listed) else message.at
             self.covered_at = max(self.covered_at or proven, proven)
@@ -117,11 +115,16 @@ class ClusterWriter:
             )
 
     def report(self, at: datetime, *, backlog: int) -> None:
-        """The heartbeat: seen and until when its pods are known, or lost and why. Call it every few seconds."""
-        if self.lost is not None and (self.answered_at is None or self.lost.at >= self.answered_at):
-            cluster_lost(cluster=self.cluster, source="observer", at=at, error=self.lost.error)
+        """The heartbeat: the cluster answers and its pods are known until then, or it does not and why.
+
+        Call it every few seconds. One kind that cannot be watched is a warning; only the plain question says "no answer".
+        """
+        silent = self.lost.get(None)
+        if silent is not None and (self.answered_at is None or silent.at >= self.answered_at):
+            cluster_lost(cluster=self.cluster, source="observer", at=at, error=silent.error)
         elif self.answered_at is not None:
-            detail = {"backlog": backlog, "events": self.events, "warning": self.lost.error if self.lost else ""}
+            warnings = [f"{lost.kind}: {lost.error}" for lost in self.lost.values() if lost.kind is not None]
+            detail = {"backlog": backlog, "events": self.events, "warning": "; ".join(warnings)[:1000]}
             cluster_covered(
                 cluster=self.cluster, source="observer", at=self.answered_at, covered_at=self.covered_at, detail=detail
             )

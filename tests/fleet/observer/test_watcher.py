@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,21 @@ import pytest
 
 from fleet.cluster import ClusterError, Gone
 from fleet.cluster.kube import KubeCluster
-from fleet.models import Cluster, CoverageGap, GpuInterval, ObservedPod
-from fleet.observer.kinds import PODS
-from fleet.observer.messages import Current, Listed, Lost, Message, Seen
+from fleet.domain.pods import PodFacts
+from fleet.models import Cluster, CoverageGap, GpuInterval, ObservedObject, ObservedPod
+from fleet.observer.kinds import PODS, WatchedKind
+from fleet.observer.messages import Answered, Current, Listed, Lost, Message, Seen, facts_of
+from fleet.observer.session import ClusterSession
 from fleet.observer.watcher import RoundEnd, Watcher
 from fleet.observer.writer import ClusterWriter
+from portal.work.models import Heartbeat
 from tests.cast import make_cluster
 from tests.fleet.observer.scripted import EXPIRED, Script, bookmark, event, serving
 from tests.fleet.pods import clock, raw_pod
 
 pytestmark = pytest.mark.django_db
+
+DEPLOYMENTS = WatchedKind("apps/v1", "Deployment")
 
 
 class Observed:
@@ -215,3 +221,58 @@ def test_the_writer_reports_what_it_lost_and_what_it_regained() -> None:
     gap.refresh_from_db()
     assert (cluster.reachable, cluster.last_error, cluster.last_seen_at) == (True, "", clock("10:03:01"))
     assert gap.ended_at == clock("10:03:00")
+
+
+def test_a_kind_that_may_not_be_watched_is_a_warning_not_a_lost_cluster() -> None:
+    cluster = make_cluster("lab")
+    writer = ClusterWriter(cluster)
+    writer.write([Answered(clock("10:00:00")), Listed(PODS, [], 5, clock("10:00:00"), clock("10:00:00"))])
+    for at in ("10:00:30", "10:01:00", "10:01:30"):
+        writer.write([Answered(clock(at)), Current(PODS, clock(at)), Lost(DEPLOYMENTS, "forbidden", clock(at))])
+        writer.report(clock(at), backlog=3)
+    cluster.refresh_from_db()
+    assert (cluster.reachable, cluster.last_seen_at) == (True, clock("10:01:30"))
+    beat = Heartbeat.objects.get(name="observer:lab")
+    assert (beat.detail["warning"], beat.detail["backlog"]) == ("apps/v1/Deployment: forbidden", 3)
+    assert not CoverageGap.objects.exists()
+
+
+def deployment(uid: str, version: int, replicas: int, **labels: str) -> dict[str, Any]:
+    stamps = {"slipway/managed": "true", "slipway/kind": "deployment", "slipway/id": "dep_a", "slipway/project": "prj_a"}
+    metadata = {"uid": uid, "name": uid, "namespace": "lab", "resourceVersion": str(version), "labels": stamps | labels}
+    return {"metadata": metadata, "spec": {"replicas": 9}, "status": {"readyReplicas": replicas, "note": "a\0b"}}
+
+
+def test_other_kinds_are_stored_raw_newest_first_and_ended_by_a_whole_list() -> None:
+    cluster = make_cluster("lab")
+    writer = ClusterWriter(cluster)
+
+    def told(*raws: dict[str, Any], deleted: bool = False) -> None:
+        seen = [(facts_of(DEPLOYMENTS, raw), raw) for raw in raws]
+        writer.write([Seen(DEPLOYMENTS, facts, deleted, clock("10:00:00")) for facts, _ in seen if facts is not None])
+
+    told(deployment("a", 10, 1), deployment("a", 12, 2), deployment("b", 5, 0))
+    told(deployment("a", 11, 7))
+    row = ObservedObject.objects.get(uid="a")
+    assert (row.status["readyReplicas"], row.owner_kind, row.owner_id) == (2, "deployment", "dep_a")
+    assert row.status["note"] == "ab"
+    told(deployment("a", 13, 2), deleted=True)
+    told(deployment("a", 12, 2))
+    assert set(ObservedObject.objects.filter(gone_at=None).values_list("uid", flat=True)) == {"b"}
+    writer.write([Listed(DEPLOYMENTS, [], 4, clock("10:01:00"), clock("10:01:00"))])
+    assert ObservedObject.objects.filter(gone_at=None).count() == 1
+    writer.write([Listed(DEPLOYMENTS, [], 20, clock("10:02:00"), clock("10:02:00"))])
+    assert not ObservedObject.objects.filter(gone_at=None).exists()
+
+
+def test_what_the_database_refuses_is_passed_over_alone() -> None:
+    """A poison object stops the meter for nobody else."""
+    cluster = make_cluster("lab")
+    session = ClusterSession(cluster, stop=threading.Event())
+    good = [facts_of(PODS, pod(uid, 10)) for uid in ("a", "b", "c")]
+    poison = facts_of(PODS, pod("x" * 60, 10))
+    assert isinstance(poison, PodFacts)
+    poison = replace(poison, node_name="n" * 300)
+    messages = [Seen(PODS, facts, False, clock("10:00:00")) for facts in (good[0], poison, *good[1:]) if facts is not None]
+    assert session._stored(list(messages))
+    assert set(ObservedPod.objects.values_list("uid", flat=True)) == {"a", "b", "c"}
