@@ -29,6 +29,7 @@ class NewSecret:
 
 
 def new_secret() -> NewSecret:
+    """A fresh key: the text to show once, its prefix to find it by, and the digest to store."""
     text = MARK + "".join(secrets.choice(_ALPHABET) for _ in range(_SHOWN + _HIDDEN))
     return NewSecret(secret=text, prefix=text[: len(MARK) + _SHOWN], sha256=digest(text))
 

@@ -142,7 +142,7 @@ def test_writes_are_keyword_only_and_name_their_actor() -> None:
         for node in TREES[path].body:
             if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
                 continue
-            if any(call in {"event_record", "_record"} for _, call in _calls(node)):
+            if node.name != "record" and any(call in {"event_record", "_record"} for _, call in _calls(node)):
                 checked += 1
                 if node.args.args or "actor" not in {argument.arg for argument in node.args.kwonlyargs}:
                     found.append(f"{_name(path)}:{node.lineno} {node.name}")

@@ -48,7 +48,7 @@ def request_move(*, actor: Actor, request: Request, to: RequestState, action: st
     request.version += 1
     for name, value in fields.items():
         setattr(request, name, value)
-    made = {name: fields[name] for name in ("made_kind", "made_id") if name in fields}
+    made: dict[str, Any] = {name: fields[name] for name in ("made_kind", "made_id") if name in fields}
     _record(actor, request, action, {"state": old.value}, {"state": to.value, **made}, reason)
     if to in UNDOES_FULFILMENT and old in _MADE_SOMETHING:
         kind_of(request.kind).revoke(request=request, actor=actor, reason=reason or f"request {to.value}")
