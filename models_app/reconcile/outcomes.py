@@ -15,13 +15,12 @@ from models_app.domain.sightings import Sighting, sighting_of
 from models_app.reconcile.view import DeploymentPass
 from models_app.selectors.declarations import declaration_of
 from portal.work.domain.conditions import Condition, Truth
-from portal.work.domain.outcomes import Blocked, Outcome, Retry, Settled, Wait, backoff
+from portal.work.domain.outcomes import Blocked, Outcome, Settled, Wait
 from portal.work.models import Desired
 
 LOOK_AGAIN = timedelta(seconds=5)
 """While pods come up or go down; the observer's hints are faster, this is right without them."""
 
-UNREACHABLE_AGAIN = timedelta(seconds=30)
 OPERATOR_AGAIN = timedelta(seconds=60)
 READY = "Ready"
 
@@ -95,11 +94,7 @@ def refused_by_cluster(view: DeploymentPass, error: ClusterError, now: datetime)
     else:
         phase = Phase.ADMITTED if row.phase in (Phase.DECLARED, Phase.UNKNOWN) else Phase(row.phase)
         report = PhaseReport(phase, reason, message)
-    outcome = outcome_of(error, updates=_phase_columns(view, report, now))
-    if isinstance(error, Unreachable) and isinstance(outcome, Retry):
-        # A cluster that comes back, or is built just now, is not made to wait for the row's own longest backoff.
-        return replace(outcome, after=min(backoff(row.attempts + 1), UNREACHABLE_AGAIN))
-    return outcome
+    return outcome_of(error, updates=_phase_columns(view, report, now))
 
 
 def _declared(
