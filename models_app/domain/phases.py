@@ -171,10 +171,9 @@ def why_waiting(workload: WorkloadSighting, pods: list[PodSighting], *, wanted: 
         return PhaseReport(Phase.LOADING, reason, f"{count}; {workload.failure_message}")
     unbound = [pod for pod in pods if pod.scheduled is False]
     if unbound:
-        message = unbound[0].scheduling_message or "no node has room for it"
-        return PhaseReport(
-            Phase.LOADING, WaitReason.WAITING_FOR_CAPACITY, f"{count}; {len(unbound)} waiting for a node: {message}"
-        )
+        message = (unbound[0].scheduling_message or "no node has room for it").rstrip(".")
+        text = f"{count}; {len(unbound)} waiting for a node: {message}. When: no estimate."
+        return PhaseReport(Phase.LOADING, WaitReason.WAITING_FOR_CAPACITY, text)
     if workload.stuck_message:
         return PhaseReport(Phase.LOADING, "ProgressDeadlineExceeded", f"{count}; {workload.stuck_message}")
     stages = sorted({substage_of(pod) for pod in pods if not pod.ready}, key=list(Substage).index)
