@@ -11,7 +11,8 @@ from portal.tenancy.services.memberships import (
     organization_membership_remove,
     organization_membership_set,
 )
-from tests.cast import make_user
+from tests.cast import actor_of, make_cast, make_user
+from tests.together import all_at_once
 
 
 def test_a_lead_adds_changes_and_removes_a_member(cast, act):
@@ -109,3 +110,21 @@ def test_a_platform_admin_makes_and_unmakes_administrators(cast, act):
 def test_an_administrator_makes_no_administrators(cast, act):
     with pytest.raises(Forbidden):
         organization_membership_set(actor=act("org_admin"), organization=cast.organization, email=cast.lead.email)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_race_of_one_membership_set_by_many_makes_one_row_with_its_trail():
+    cast = make_cast()
+    user = make_user()
+    roles = ["viewer", "member"] * 6
+    all_at_once(
+        [
+            lambda role=role: membership_set(actor=actor_of(cast.lead), project=cast.project, email=user.email, role=role)
+            for role in roles
+        ]
+    )
+    (membership,) = ProjectMembership.objects.filter(user=user)
+    trail = list(AuditEvent.objects.filter(object_id=user.public_id).order_by("pk"))
+    assert trail[0].before is None
+    assert [event.before for event in trail[1:]] == [event.after for event in trail[:-1]]
+    assert trail[-1].after == {"role": membership.role}
