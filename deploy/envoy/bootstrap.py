@@ -39,7 +39,9 @@ def bootstrap(
                 {
                     "name": CONTROL,
                     "type": "STRICT_DNS",
-                    "connect_timeout": "1s",
+                    # With many clusters Envoy's main thread is busy for seconds writing its polls; a shorter time would
+                    # count that against the connection. Authz checks have their own, shorter limit.
+                    "connect_timeout": "15s",
                     "lb_policy": "ROUND_ROBIN",
                     "typed_extension_protocol_options": {
                         "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {

@@ -12,6 +12,7 @@ import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeVar
 
+import orjson
 import structlog
 
 from portal.kernel.clock import now
@@ -145,6 +146,7 @@ class Gateway:
             return
         names = [str(name) for name in poll.get("resource_names", [])]
         version = str(poll.get("version_info", ""))
+        del poll  # Envoy's description of itself is large, and polls are held by the thousand.
         loop = asyncio.get_running_loop()
         until = loop.time() + HOLD_SECONDS
         gone = asyncio.ensure_future(_disconnected(receive))
@@ -187,7 +189,7 @@ async def _polled(receive: Receive) -> dict[str, Any] | None:
         if not message.get("more_body", False):
             break
     try:
-        poll = json.loads(body)
+        poll = orjson.loads(body)
     except ValueError:
         return None
     return poll if isinstance(poll, dict) else None

@@ -164,9 +164,11 @@ class TheDoor:
 @pytest.fixture(scope="session")
 def the_door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TheDoor]:
     door = TheDoor(tmp_path_factory.mktemp("door"))
-    door.start()
-    yield door
-    door.stop()
+    try:
+        door.start()
+        yield door
+    finally:
+        door.stop()
 
 
 @pytest.fixture
