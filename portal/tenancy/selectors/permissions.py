@@ -6,6 +6,8 @@ A token's scopes narrow what its owner may do, and never widen it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
@@ -31,7 +33,10 @@ def scope_allows(*, actor: Actor, permission: Permission) -> bool:
 
 
 def projects_where(*, actor: Actor, permission: Permission) -> QuerySet[Project]:
-    """The projects in which ``actor`` may do ``permission``, closed ones included; usable as a subquery."""
+    """The projects in which ``actor`` may do ``permission``; usable as a subquery.
+
+    Closed ones are among them for what goes on there (reading, deleting, revoking), and for loops.
+    """
     if actor.is_service:
         return Project.objects.all()
     if actor.user_pk is None or not scope_allows(actor=actor, permission=permission):
@@ -42,7 +47,8 @@ def projects_where(*, actor: Actor, permission: Permission) -> QuerySet[Project]
         | Exists(_organization_roles(actor, OuterRef("organization_id")).filter(role__in=_values(roles, OrganizationRole)))
         | Exists(_person(actor).filter(platform_role__in=_values(roles, PlatformRole)))
     )
-    return Project.objects.filter(Q(held) & Q(Exists(_person(actor))))
+    rows = Project.objects.filter(Q(held) & Q(Exists(_person(actor))))
+    return rows.filter(state=ProjectState.ACTIVE.value) if permission in NEEDS_OPEN_PROJECT else rows
 
 
 def organizations_where(*, actor: Actor, permission: Permission) -> QuerySet[Organization]:
@@ -89,17 +95,18 @@ def actor_may(
 
 
 def permissions_of(*, actor: Actor, project: Project) -> frozenset[Permission]:
-    """Everything ``actor`` may do in ``project``, in one query: for pages that offer only what is allowed."""
+    """Everything ``actor`` may do in ``project`` now, in one query: for pages that offer only what is allowed."""
     if actor.is_service:
         return frozenset(Permission)
     if actor.user_pk is None:
         return frozenset()
-    return _by_project(actor, Project.objects.filter(pk=project.pk)).get(project.pk, frozenset())
+    return _by_project(actor, Project.objects.filter(pk=project.pk)).get(project.pk, _NOTHING).now
 
 
 def permissions_by_project(*, actor: Actor) -> dict[int, frozenset[Permission]]:
     """Primary key of each readable project -> what ``actor`` may do there, in one query: for lists that span projects."""
-    return _by_project(actor, projects_where(actor=actor, permission=Permission.PROJECT_READ))
+    readable = projects_where(actor=actor, permission=Permission.PROJECT_READ)
+    return {pk: held.now for pk, held in _by_project(actor, readable).items()}
 
 
 def platform_permissions(*, actor: Actor) -> frozenset[Permission]:
@@ -117,9 +124,15 @@ def require(*, actor: Actor, permission: Permission, project: Project) -> None:
     NotFound when the project does not exist for the actor (A1), Forbidden when it is seen and the role or the token's
     scope does not allow the act, Conflict when the project is closed and the act needs an open one.
     """
+    closed = project.state == ProjectState.CLOSED
     if not actor.is_service:
-        _require_user(actor, permission, permissions_of(actor=actor, project=project), f"project {project.name}")
-    if permission in NEEDS_OPEN_PROJECT and project.state == ProjectState.CLOSED:
+        held = _by_project(actor, Project.objects.filter(pk=project.pk)).get(project.pk, _NOTHING)
+        if permission not in held.by_role:
+            if Permission.PROJECT_READ not in held.by_role:
+                raise NotFound
+            raise Forbidden(_refusal(actor, permission, f"project {project.name}"))
+        closed = permission not in held.now
+    if permission in NEEDS_OPEN_PROJECT and closed:
         raise Conflict(f"Project {project.name} is closed: nothing new happens in it.", code="project_closed")
 
 
@@ -138,14 +151,6 @@ def require_platform(*, actor: Actor, permission: Permission) -> None:
         raise Forbidden(_refusal(actor, permission, "the platform"))
 
 
-def _require_user(actor: Actor, permission: Permission, held: frozenset[Permission], where: str) -> None:
-    if permission in held:
-        return
-    if Permission.PROJECT_READ not in held:
-        raise NotFound
-    raise Forbidden(_refusal(actor, permission, where))
-
-
 def _refusal(actor: Actor, permission: Permission, where: str) -> str:
     if not scope_allows(actor=actor, permission=permission):
         return f"This token has no write scope, and {permission.value} changes something: use a token with the write scope."
@@ -153,14 +158,25 @@ def _refusal(actor: Actor, permission: Permission, where: str) -> str:
     return f"Your role in {where} does not allow {permission.value}; it takes one of: {roles}."
 
 
-def _by_project(actor: Actor, projects: QuerySet[Project]) -> dict[int, frozenset[Permission]]:
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the roles allow in a project, and of that what may be done now, which in a closed one is less."""
+
+    by_role: frozenset[Permission]
+    now: frozenset[Permission]
+
+
+_NOTHING = _Held(by_role=frozenset(), now=frozenset())
+
+
+def _by_project(actor: Actor, projects: QuerySet[Project]) -> dict[int, _Held]:
     rows = projects.annotate(
         held_project_roles=ArraySubquery(_project_roles(actor, OuterRef("pk")).values("role")),
         held_organization_roles=ArraySubquery(_organization_roles(actor, OuterRef("organization_id")).values("role")),
         held_platform_role=Subquery(_person(actor).values("platform_role")[:1]),
-    ).values_list("pk", "held_project_roles", "held_organization_roles", "held_platform_role")
-    answer: dict[int, frozenset[Permission]] = {}
-    for pk, project_roles, organization_roles, platform_role in rows:
+    ).values_list("pk", "state", "held_project_roles", "held_organization_roles", "held_platform_role")
+    answer: dict[int, _Held] = {}
+    for pk, state, project_roles, organization_roles, platform_role in rows:
         if platform_role is None:  # no such active person
             continue
         roles: list[Role] = [
@@ -169,7 +185,8 @@ def _by_project(actor: Actor, projects: QuerySet[Project]) -> dict[int, frozense
             PlatformRole(platform_role),
         ]
         granted = frozenset(permission for role in roles for permission in GRANTED[role])
-        answer[pk] = frozenset(permission for permission in granted if scope_allows(actor=actor, permission=permission))
+        allowed = frozenset(permission for permission in granted if scope_allows(actor=actor, permission=permission))
+        answer[pk] = _Held(allowed, allowed - NEEDS_OPEN_PROJECT if state == ProjectState.CLOSED else allowed)
     return answer
 
 

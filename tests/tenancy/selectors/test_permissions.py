@@ -6,7 +6,15 @@ import pytest
 
 from portal.audit.domain.actors import Actor, ActorKind, Channel, Scope
 from portal.kernel.errors import Conflict, Forbidden, NotFound
-from portal.tenancy.domain.roles import GRANTED, READS, OrganizationRole, Permission, PlatformRole, ProjectRole
+from portal.tenancy.domain.roles import (
+    GRANTED,
+    NEEDS_OPEN_PROJECT,
+    READS,
+    OrganizationRole,
+    Permission,
+    PlatformRole,
+    ProjectRole,
+)
 from portal.tenancy.models import OrganizationMembership, Project, ProjectMembership, ProjectState, Source, User
 from portal.tenancy.selectors.permissions import (
     actor_may,
@@ -27,8 +35,10 @@ ANONYMOUS = Actor(kind=ActorKind.ANONYMOUS, id="", channel=Channel.BROWSER)
 
 
 @pytest.mark.parametrize(("name", "permission"), list(product(PEOPLE, Permission)))
-def test_both_questions_have_one_answer(cast, act, name, permission):
+@pytest.mark.parametrize("state", list(ProjectState))
+def test_both_questions_have_one_answer(cast, act, name, permission, state):
     actor = act(name)
+    Project.objects.filter(pk=cast.project.pk).update(state=state.value)
     rows = set(projects_where(actor=actor, permission=permission).values_list("pk", flat=True))
     for project in Project.objects.all():
         assert (project.pk in rows) == actor_may(actor=actor, permission=permission, project=project)
@@ -158,6 +168,11 @@ def test_a_closed_project_refuses_what_is_new_and_lets_the_rest_go_on(cast, act)
             require(actor=act("lead"), permission=permission, project=cast.project)
     for permission in (Permission.PROJECT_READ, Permission.DEPLOYMENT_DELETE, Permission.KEY_MANAGE):
         require(actor=act("lead"), permission=permission, project=cast.project)
+    assert permissions_of(actor=act("lead"), project=cast.project) == GRANTED[ProjectRole.LEAD] - NEEDS_OPEN_PROJECT
+    with pytest.raises(Forbidden):
+        require(actor=act("viewer"), permission=Permission.REQUEST_CREATE, project=cast.project)
+    with pytest.raises(Conflict, match="closed"):
+        require(actor=Actor.service("seed"), permission=Permission.REQUEST_CREATE, project=cast.project)
     with pytest.raises(NotFound):
         require(actor=act("outsider"), permission=Permission.REQUEST_CREATE, project=cast.project)
 
