@@ -35,6 +35,7 @@ class Permission(StrEnum):
     DEPLOYMENT_CHANGE = "deployment.change"
     DEPLOYMENT_DELETE = "deployment.delete"
     KEY_MANAGE_OWN = "key.manage_own"
+    KEY_REVOKE_OWN = "key.revoke_own"
     KEY_MANAGE = "key.manage"
     MEMBER_MANAGE = "member.manage"
     PROJECT_CREATE = "project.create"
@@ -52,6 +53,7 @@ _MEMBER = _VIEWER | {
     Permission.DEPLOYMENT_CHANGE,
     Permission.DEPLOYMENT_DELETE,
     Permission.KEY_MANAGE_OWN,
+    Permission.KEY_REVOKE_OWN,
 }
 _LEAD = _MEMBER | {Permission.REQUEST_DECIDE_DEPLOYMENT, Permission.KEY_MANAGE, Permission.MEMBER_MANAGE}
 _ORG_ADMIN = _LEAD | {
