@@ -1,14 +1,12 @@
 """Every address that is not a page: REST under ``/api/v1/``, the probes and ``/metrics``."""
 
-from django.urls import include, path, re_path, register_converter
+from django.urls import include, path, re_path
 
+import portal.tenancy.paths  # noqa: F401  (registers <public_id:…>)
 from portal.site.api.audit import AuditView
 from portal.site.api.views import NowhereView, SchemaView
 from portal.site.health import healthz, readyz
 from portal.site.metrics import metrics
-from portal.tenancy.api.paths import PublicIdConverter
-
-register_converter(PublicIdConverter, "public_id")
 
 version_1 = [
     path("openapi.json", SchemaView.as_view(), name="api-schema"),

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.kernel.clock import now
@@ -37,6 +38,7 @@ class KeyForm(ShapeForm):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@cache_control(no_store=True)
 def keys(request: HttpRequest, public_id: str) -> HttpResponse:
     """The list and the form; the answer to a POST is the only place where the secret is ever seen."""
     project = project_get(actor=request.actor, public_id=public_id)
@@ -63,9 +65,7 @@ def keys(request: HttpRequest, public_id: str) -> HttpResponse:
         "now": now(),
     }
     refused = request.method == "POST" and not secret
-    return render(
-        request, "routing/keys.html", context, status=400 if refused else 200, headers={"Cache-Control": "no-store"}
-    )
+    return render(request, "routing/keys.html", context, status=400 if refused else 200)
 
 
 @require_POST
