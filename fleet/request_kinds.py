@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Sum
 
 from fleet.domain.grant_states import LIVE, GrantState, may_move
-from fleet.domain.grants import GrantAsk, parsed_ask
+from fleet.domain.grants import HOURS_PER_MONTH, GrantAsk, parsed_ask
 from fleet.models import GpuProfile, Grant, QuotaHold
 from fleet.selectors.capacity import profile_capacity
 from fleet.services.parts.grants import grant_move, grant_put
@@ -61,7 +61,8 @@ def grant_preview(payload: Payload, *, project: Project, now: datetime) -> Previ
         ("Held now", f"{held} devices"),
         ("From", f"{ask.starts_at:%Y-%m-%d %H:%M %Z}" if ask.starts_at else "approval"),
         ("Until", f"{ask.ends_at:%Y-%m-%d %H:%M %Z}" if ask.ends_at else "revoked"),
-        ("GPU-hours a month", f"{ask.gpu_hours_per_month:,}" if ask.gpu_hours_per_month else "no limit"),
+        ("GPU-hours a month, at most", f"{ask.gpu_hours_per_month:,}" if ask.gpu_hours_per_month else "no limit"),
+        ("GPU-hours a month, in full use", f"{ask.devices * HOURS_PER_MONTH:,}"),
         ("Cost", "unknown: no rate set"),
     ]
     return Preview(checks=tuple(check for check in checks if check is not None), devices=ask.devices, facts=tuple(facts))

@@ -11,6 +11,8 @@ from fleet.domain.grant_states import USABLE, GrantState
 
 DEVICES_MAX = 100_000
 HOURS_MAX = 100_000_000
+HOURS_PER_MONTH = 730
+"""What a month counts in estimates (M3)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,6 +255,7 @@ def test_the_preview_says_what_stands_against_it(cast, act, profile):
     assert capacity.verdict is CheckVerdict.UNKNOWN
     assert "6" in capacity.text
     assert dict(preview.facts)["Cost"] == "unknown: no rate set"
+    assert dict(preview.facts)["GPU-hours a month, in full use"] == "2,920"
     assert dict(preview.facts)["Now granted"] == "nothing"
 
 
