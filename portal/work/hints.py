@@ -1,17 +1,19 @@
 """Hints: "look at this row now". They carry ids only, and losing every one of them only delays work until the sweep.
 
-A floor registers the task that runs its loop in ``AppConfig.ready``; anybody below nudges the row by (kind, public id).
+A nudge makes the row due, which the sweep finds too, and sends the message that saves waiting for it. A floor registers the
+task that runs its loop in ``AppConfig.ready``; anybody below nudges the row by (kind, public id).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import redis
 import structlog
 from celery import current_app
 from django.core.cache import cache
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from kombu.exceptions import OperationalError
 
 from portal.kernel.clock import now
@@ -19,6 +21,9 @@ from portal.work.models import ReconciledRow
 
 _COALESCE_SECONDS = 10
 """How long a second hint for a row is folded into the first; shorter than a sweep, so that a lost one costs little."""
+
+_CLOCK_SKEW = timedelta(seconds=5)
+"""A worker whose clock is this much behind still finds the row due."""
 
 _log = structlog.get_logger(__name__)
 
@@ -45,10 +50,17 @@ def registered() -> tuple[LoopKind, ...]:
 
 
 def nudge(kind: str, public_id: str) -> None:
-    """After the commit of the running transaction (at once outside one), ask for a pass over the row.
+    """After the commit of the running transaction (at once outside one), make the row due and ask for a pass over it.
 
-    Unknown kinds are ignored: labels in a cluster may say anything. A broker that is down is logged, never raised.
+    It takes no lock inside the transaction. Unknown kinds are ignored: labels in a cluster may say anything. A broker or
+    database that is down is logged, never raised.
     """
+    if kind in _kinds:
+        transaction.on_commit(lambda: _make_due_and_send(_kinds[kind], public_id))
+
+
+def remind(kind: str, public_id: str) -> None:
+    """The message alone, for a row that is due already."""
     if kind in _kinds:
         transaction.on_commit(lambda: _send(_kinds[kind].task_name, kind, public_id))
 
@@ -59,6 +71,17 @@ def seen(kind: str, public_id: str) -> None:
         cache.delete(_key(kind, public_id))
     except redis.RedisError as error:
         _log.warning("hint.seen_failed", kind=kind, public_id=public_id, error=str(error))
+
+
+def _make_due_and_send(kind: LoopKind, public_id: str) -> None:
+    if kind.model is not None:
+        due = now() - _CLOCK_SKEW
+        rows = kind.model._base_manager.filter(public_id=public_id, next_attempt_at__gt=due)
+        try:
+            rows.update(next_attempt_at=due)
+        except DatabaseError as error:
+            _log.warning("hint.row_not_marked", kind=kind.kind, public_id=public_id, error=str(error))
+    _send(kind.task_name, kind.kind, public_id)
 
 
 def _send(task_name: str, kind: str, public_id: str) -> None:

@@ -22,7 +22,7 @@ from uuid import UUID, uuid4
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
@@ -103,17 +103,18 @@ class _Claim:
     until: datetime
 
 
-def run_pass(reconciler: Reconciler[Any, Any], public_id: str | None = None) -> Report | None:
+def run_pass(reconciler: Reconciler[Any, Any], public_id: str | None = None, *, only_due: bool = False) -> Report | None:
     """One pass over the row ``public_id``, due or not, or over the row that is due longest. None: there is none.
 
-    A named row may be archived: an object of it that turned up late is then removed by its own loop. A row under
-    somebody's lease answers BUSY, and its holder looks again. An error that the reconciler does not turn into an outcome is
+    ``only_due`` is for tasks: a message that comes twice, or late, finds the row done and ends (C29). A named row may be
+    archived: an object of it that turned up late is then removed by its own loop. A row under somebody's lease answers
+    BUSY, and its holder looks again. An error that the reconciler does not turn into an outcome is
     counted, kept in ``last_error`` and raised; after ``CRASHES_MAX`` of them in a row, dead workers included, the row is set
     aside with the reason until its generation is raised (C32).
     """
     if public_id is not None:
         hints.seen(reconciler.kind, public_id)
-    claimed = _claim(reconciler, public_id)
+    claimed = _claim(reconciler, public_id, only_due=only_due)
     if not isinstance(claimed, _Claim):
         return claimed
     with structlog.contextvars.bound_contextvars(
@@ -129,8 +130,12 @@ def _work(reconciler: Reconciler[Any, Any], claimed: _Claim) -> Report:
             view = reconciler.load(claimed.pk)
         outcome = reconciler.reconcile(view, now())
         return _record(reconciler, claimed, generation, view, outcome)
+    except (OperationalError, InterfaceError) as error:
+        # The database, and not the row, is to blame: it does not count towards setting the row aside.
+        _crashed(reconciler, claimed, f"{type(error).__name__}: {error}", counted=False)
+        raise
     except Exception as error:
-        _crashed(reconciler, claimed, f"{type(error).__name__}: {error}")
+        _crashed(reconciler, claimed, f"{type(error).__name__}: {error}", counted=True)
         raise
 
 
@@ -139,7 +144,7 @@ def sweep(reconciler: Reconciler[Any, Any], limit: int = 500) -> int:
     at = now()
     due = list(_due(reconciler, at).order_by("next_attempt_at", "pk").values_list("public_id", flat=True)[:limit])
     for public_id in due:
-        hints.nudge(reconciler.kind, public_id)
+        hints.remind(reconciler.kind, public_id)
     Heartbeat.objects.update_or_create(
         name=f"sweep:{reconciler.kind}", defaults={"at": at, "detail": {"due": len(due), "limit": limit}}
     )
@@ -181,16 +186,17 @@ def _due(reconciler: Reconciler[Any, Any], at: datetime) -> QuerySet[Any]:
     return _rows(reconciler).filter(_is_due(at))
 
 
-def _claim(reconciler: Reconciler[Any, Any], public_id: str | None) -> _Claim | Report | None:
+def _claim(reconciler: Reconciler[Any, Any], public_id: str | None, *, only_due: bool) -> _Claim | Report | None:
     at = now()
     with transaction.atomic(durable=True):
         rows = _rows(reconciler).select_for_update(skip_locked=True, of=("self",))
         if public_id is None:
             row = rows.filter(_is_due(at)).order_by("next_attempt_at", "pk").first()
         else:
-            row = rows.filter(_free(at), public_id=public_id).first()
+            asked = rows.filter(_free(at), public_id=public_id)
+            row = (asked.filter(next_attempt_at__lte=at) if only_due else asked).first()
         if row is None:
-            return None if public_id is None else _ask_again(reconciler, public_id, at)
+            return None if public_id is None or only_due else _ask_again(reconciler, public_id, at)
         if row.set_aside_reason:
             return Report(row.public_id, Verdict.SET_ASIDE)
         if row.crashes >= CRASHES_MAX:
@@ -273,13 +279,14 @@ def _columns(row: ReconciledRow, claim: _Claim, generation: int, outcome: Outcom
     return {**columns, "next_attempt_at": at + (asked or resync)}
 
 
-def _crashed(reconciler: Reconciler[Any, Any], claim: _Claim, error: str) -> None:
-    """Give the lease back and wait the backoff; ``crashes`` was counted at the claim and stays."""
+def _crashed(reconciler: Reconciler[Any, Any], claim: _Claim, error: str, *, counted: bool) -> None:
+    """Give the lease back and wait the backoff; ``crashes`` was counted at the claim and stays when ``counted``."""
     at = now()
     _rows(reconciler).filter(pk=claim.pk, lease_token=claim.token).update(
         lease_token=None,
         lease_until=None,
         last_error=error,
+        crashes=F("crashes") - (0 if counted else 1),
         next_attempt_at=at + backoff(claim.attempts),
         dirty_since=Coalesce(F("dirty_since"), Value(at)),
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +10,11 @@ from django.core.cache import cache
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
+from fleet.models import ProjectSpace
+from portal.kernel.clock import now
+from portal.tenancy.models import unscoped
 from portal.work import hints
+from tests.cast import make_cluster, make_organization, make_project
 
 
 class Broker:
@@ -61,6 +66,48 @@ def test_hints_for_one_row_are_one_until_its_pass_starts(broker: Broker) -> None
     hints.seen("thing", "t_1")
     hints.nudge("thing", "t_1")
     assert [args for _, args in broker.sent] == [["t_1"], ["t_2"], ["t_1"]]
+
+
+def make_row(**fields: Any) -> ProjectSpace:
+    project = make_project(make_organization(), slug="hinted")
+    return ProjectSpace.objects.create(cluster=make_cluster(), project=project, namespace=project.namespace, **fields)
+
+
+def due_at(row: ProjectSpace) -> datetime:
+    with unscoped("test"):
+        at: datetime = ProjectSpace.objects.get(pk=row.pk).next_attempt_at
+    return at
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_nudge_makes_the_row_due_so_that_a_lost_message_costs_a_sweep_and_not_a_resync(broker: Broker) -> None:
+    hints.register("thing", "app.tasks.thing_reconcile", ProjectSpace)
+    later = now() + timedelta(minutes=10)
+    row = make_row(next_attempt_at=later)
+    broker.error = OperationalError("refused")
+    with transaction.atomic():
+        hints.nudge("thing", row.public_id)
+        assert due_at(row) == later
+    assert due_at(row) < now()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_nudge_never_makes_a_row_wait_longer(broker: Broker) -> None:
+    hints.register("thing", "app.tasks.thing_reconcile", ProjectSpace)
+    long_ago = now() - timedelta(hours=1)
+    row = make_row(next_attempt_at=long_ago)
+    hints.nudge("thing", row.public_id)
+    assert due_at(row) == long_ago
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_reminder_is_the_message_alone(broker: Broker) -> None:
+    hints.register("thing", "app.tasks.thing_reconcile", ProjectSpace)
+    later = now() + timedelta(minutes=10)
+    row = make_row(next_attempt_at=later)
+    hints.remind("thing", row.public_id)
+    assert due_at(row) == later
+    assert broker.sent == [("app.tasks.thing_reconcile", [row.public_id])]
 
 
 @pytest.mark.django_db(transaction=True)

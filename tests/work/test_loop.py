@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from fleet.models import ProjectSpace
 from portal.kernel.clock import FrozenClock, frozen
@@ -38,6 +38,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """The hints that were asked for, in order."""
     asked: list[tuple[str, str]] = []
     monkeypatch.setattr(hints, "nudge", lambda kind, public_id: asked.append((kind, public_id)))
+    monkeypatch.setattr(hints, "remind", lambda kind, public_id: asked.append((kind, public_id)))
     return asked
 
 
@@ -222,6 +223,44 @@ def test_c29_a_redelivered_hint_finds_nothing_left_to_change(space: ProjectSpace
     after = fresh(space)
     assert (after.generation, after.observed_generation) == (before.generation, before.observed_generation)
     assert loop.world == {space.public_id: (1, "one")}
+
+
+def test_c29_a_task_that_comes_twice_finds_the_row_done(space: ProjectSpace) -> None:
+    loop = CounterLoop()
+    assert run_pass(loop, space.public_id, only_due=True) is not None
+    assert run_pass(loop, space.public_id, only_due=True) is None
+    assert len(loop.recorded) == 1
+
+
+def test_a_task_for_a_row_in_work_leaves_it_to_its_holder(space: ProjectSpace) -> None:
+    def act(view: CounterView, now: datetime) -> Outcome:
+        assert run_pass(CounterLoop(), view.public_id, only_due=True) is None
+        return Settled()
+
+    report = run_pass(CounterLoop(act=act), space.public_id, only_due=True)
+    assert report is not None
+    assert not report.again
+
+
+def test_an_archived_row_that_was_nudged_is_worked_on_by_its_name_only(space: ProjectSpace, clock: FrozenClock) -> None:
+    run_pass(outcome_is(Settled(updates={"archived_at": NOON})))
+    clock.advance(timedelta(days=1))
+    assert run_pass(CounterLoop()) is None
+    assert run_pass(CounterLoop(), space.public_id, only_due=True) is not None
+
+
+def test_failures_of_the_database_set_nothing_aside(space: ProjectSpace, clock: FrozenClock) -> None:
+    def act(view: CounterView, now: datetime) -> Outcome:
+        raise OperationalError("lock timeout")
+
+    for _ in range(CRASHES_MAX * 2):
+        with pytest.raises(OperationalError):
+            run_pass(CounterLoop(act=act))
+        clock.advance(timedelta(minutes=5))
+    row = fresh(space)
+    assert (row.crashes, row.set_aside_reason) == (0, "")
+    assert "lock timeout" in row.last_error
+    assert run_pass(CounterLoop()) is not None
 
 
 def test_a_named_pass_does_not_wait_until_the_row_is_due(space: ProjectSpace) -> None:
