@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeVar
 
@@ -76,6 +77,7 @@ class Gateway:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 following = asyncio.create_task(self._follower.follow())
+                following.add_done_callback(_stopped_following)
                 await send({"type": "lifespan.startup.complete"})
             else:
                 if following is not None:
@@ -134,8 +136,11 @@ class Gateway:
     async def _discover(self, receive: Receive, send: Send, kind: str) -> None:
         """Answer one poll: at once when the node lacks something, else when a table brings it, else 304."""
         poll = await _polled(receive)
-        if kind not in _KINDS or poll is None:
+        if kind not in _KINDS:
             await _refuse(send, refusals.NO_SUCH_URL)
+            return
+        if poll is None:
+            await _respond(send, 400, b"a DiscoveryRequest as a JSON object is wanted", [])
             return
         if "error_detail" in poll:
             _log.error("Envoy refused resources", kind=kind, error=poll["error_detail"])
@@ -175,6 +180,13 @@ class Gateway:
         age = (now() - table.read_at).total_seconds()
         known = {"status": "ok", "routes_age_seconds": round(age, 1), "models": len(table.routes)}
         await _respond(send, 200, _json(known), [_JSON])
+
+
+def _stopped_following(following: asyncio.Task[None]) -> None:
+    """A process that no longer follows must not go on answering from an old table: it ends, and is started again."""
+    if not following.cancelled() and following.exception() is not None:
+        _log.critical("the route table is no longer followed", exc_info=following.exception())
+        signal.raise_signal(signal.SIGTERM)
 
 
 async def _polled(receive: Receive) -> dict[str, Any] | None:

@@ -46,24 +46,19 @@ def _cluster(route: Route) -> Resource:
     }
 
 
-def load_assignments(table: RouteTable) -> list[Resource]:
-    return [
-        {
-            "@type": ENDPOINTS,
-            "cluster_name": route.deployment_id,
-            "endpoints": [
-                {
-                    "lb_endpoints": [
-                        {
-                            "endpoint": {
-                                "address": {"socket_address": {"address": endpoint.ip, "port_value": endpoint.port}}
-                            },
-                            "health_status": "DRAINING" if endpoint.draining else "HEALTHY",
-                        }
-                        for endpoint in sorted(route.endpoints)
-                    ]
-                }
-            ],
-        }
-        for route in table.routes
-    ]
+def load_assignment(route: Route) -> Resource:
+    return {
+        "@type": ENDPOINTS,
+        "cluster_name": route.deployment_id,
+        "endpoints": [
+            {
+                "lb_endpoints": [
+                    {
+                        "endpoint": {"address": {"socket_address": {"address": one.ip, "port_value": one.port}}},
+                        "health_status": "DRAINING" if one.draining else "HEALTHY",
+                    }
+                    for one in sorted(route.endpoints)
+                ]
+            }
+        ],
+    }

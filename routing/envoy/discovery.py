@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from routing.domain.table import RouteTable
-from routing.envoy.clusters import clusters, load_assignments
+from routing.envoy.clusters import clusters, load_assignment
 from routing.envoy.listeners import listeners
 from routing.envoy.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, Door, Resource
 from routing.envoy.routes import routes
@@ -35,16 +35,18 @@ class Answer:
 class Discovery:
     """What one route table has for every node: built once, asked many times."""
 
-    def __init__(self, table: RouteTable) -> None:
+    def __init__(self, table: RouteTable, before: Discovery | None = None) -> None:
+        """What ``before`` has of unchanged models is taken over: a change costs what changed, not what there is."""
         self._read_at = table.read_at
-        self._clusters = _Bundle(CLUSTER, clusters(table))
-        self._endpoints = {one["cluster_name"]: _Bundle(ENDPOINTS, [one]) for one in load_assignments(table)}
-
-    def at(self, read_at: datetime) -> Discovery:
-        """The same resources, read again and found unchanged at ``read_at``."""
-        again = object.__new__(Discovery)
-        again._read_at, again._clusters, again._endpoints = read_at, self._clusters, self._endpoints
-        return again
+        self._routes = {route.deployment_id: route for route in table.routes}
+        had = before._endpoints if before is not None else {}
+        known = before._routes if before is not None else {}
+        self._endpoints = {
+            name: had[name] if known.get(name) == route else _Bundle(ENDPOINTS, [load_assignment(route)])
+            for name, route in self._routes.items()
+        }
+        same = before is not None and known.keys() == self._routes.keys()
+        self._clusters = before._clusters if before is not None and same else _Bundle(CLUSTER, clusters(table))
 
     def answer(self, kind: str, names: list[str], door: Door, version: str) -> Answer | None:
         """What a node that has ``version`` of ``kind`` (the word of the URL) must be told, None when nothing.

@@ -101,4 +101,21 @@ def test_c39_what_ends_a_key_is_refused_on_every_process(
     assert time.monotonic() - began < BOUND_SECONDS
 
     for process in gateways.running:
+        assert process.poll() is None
         assert psutil.Process(process.pid).memory_info().rss < MEMORY_BYTES
+
+
+def test_a_gateway_that_loses_its_connections_goes_on_and_still_hears_of_revocations(
+    transactional_db: None, gateways: Processes, cast: Cast, act: Callable[[str], Actor]
+) -> None:
+    key, secret = key_create(actor=act("member"), project=cast.project, name="k")
+    assert gateways.statuses(secret) == [200, 200]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+        assert cursor.fetchone()[0] >= 2
+    assert gateways.statuses(secret) == [200, 200]
+    key_revoke(actor=act("lead"), public_id=key.public_id)
+    eventually(lambda: gateways.statuses(secret) == [401, 401], within=BOUND_SECONDS, every=0.05)

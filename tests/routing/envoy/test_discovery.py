@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from routing.domain.table import Endpoint, Key, Route, RouteTable
 from routing.envoy.discovery import Discovery, door_of
@@ -46,6 +48,26 @@ def test_other_endpoints_change_their_own_answer_only() -> None:
         had = before.answer(kind, names, DOOR, "")
         assert had is not None
         assert (after.answer(kind, names, DOOR, had.version) is not None) is changed, (kind, names)
+
+
+changes = st.lists(
+    st.dictionaries(st.sampled_from(["dep_1", "dep_2", "dep_3"]), st.tuples(st.integers(1, 3), st.booleans())), max_size=5
+)
+
+
+@given(changes)
+def test_taking_over_from_the_table_before_says_the_same_as_building_anew(said: list[dict[str, tuple[int, bool]]]) -> None:
+    before: Discovery | None = None
+    for seconds, models in enumerate(said):
+        routes = [
+            Route(name, "prj_a", name, 1, (Endpoint(f"127.64.0.{last}", 80, draining),))
+            for name, (last, draining) in sorted(models.items())
+        ]
+        table = RouteTable(read_at=AT + timedelta(seconds=seconds), routes=tuple(routes))
+        taken, anew = Discovery(table, before), Discovery(table)
+        for kind, names in (("clusters", []), ("endpoints", ["dep_1"]), ("endpoints", ["dep_2"])):
+            assert taken.answer(kind, names, DOOR, "") == anew.answer(kind, names, DOOR, "")
+        before = taken
 
 
 def test_a_process_that_has_read_less_recently_keeps_quiet_until_it_has_caught_up() -> None:

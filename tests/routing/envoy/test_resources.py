@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from routing.domain.admission import INFERENCE_PATHS
 from routing.domain.table import Endpoint, Route, RouteTable
-from routing.envoy.clusters import clusters, load_assignments
+from routing.envoy.clusters import clusters, load_assignment
 from routing.envoy.listeners import listeners
 from routing.envoy.resources import CONTROL, Door
 from routing.envoy.routes import routes
@@ -21,7 +21,7 @@ def test_a_removed_or_lone_draining_pod_gets_nothing_new() -> None:
     (cluster,) = clusters(TABLE)
     assert cluster["ignore_health_on_host_removal"] is True
     assert cluster["common_lb_config"]["healthy_panic_threshold"] == {"value": 0}
-    (assignment,) = load_assignments(TABLE)
+    assignment = load_assignment(TABLE.routes[0])
     states = {
         one["endpoint"]["address"]["socket_address"]["address"]: one["health_status"]
         for one in assignment["endpoints"][0]["lb_endpoints"]
