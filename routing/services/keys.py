@@ -70,7 +70,7 @@ def key_revoke(*, actor: Actor, public_id: str, reason: str = "") -> ApiKey:
         if key is None:
             raise NotFound
         own = actor.user_pk is not None and key.created_by_id == actor.user_pk
-        if not (own and Permission.KEY_MANAGE_OWN in permissions_of(actor=actor, project=key.project)):
+        if not (own and Permission.KEY_REVOKE_OWN in permissions_of(actor=actor, project=key.project)):
             require(actor=actor, permission=Permission.KEY_MANAGE, project=key.project)
         if key.revoked_at is not None:
             return key

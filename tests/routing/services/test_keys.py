@@ -105,13 +105,14 @@ def test_ending_a_key_twice_is_ending_it_once(cast: Cast, act: Act) -> None:
     assert AuditEvent.objects.filter(action="key.revoke").count() == 1
 
 
-def test_a_closed_project_makes_no_key_and_its_keys_can_still_be_ended(cast: Cast, act: Act) -> None:
-    key, _ = key_create(actor=act("lead"), project=cast.project, name="k")
+@pytest.mark.parametrize("who", ["member", "lead"])
+def test_a_closed_project_makes_no_key_and_its_keys_can_still_be_ended(cast: Cast, act: Act, who: str) -> None:
+    key, _ = key_create(actor=act("member"), project=cast.project, name="k")
     cast.project.state = ProjectState.CLOSED.value
     cast.project.save()
     with pytest.raises(Conflict):
-        key_create(actor=act("lead"), project=cast.project, name="k")
-    assert key_revoke(actor=act("lead"), public_id=key.public_id).revoked_at is not None
+        key_create(actor=act(who), project=cast.project, name="k")
+    assert key_revoke(actor=act(who), public_id=key.public_id).revoked_at is not None
 
 
 def test_a_read_only_token_makes_and_ends_no_key(cast: Cast, act: Act) -> None:
