@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import redis
 import structlog
 from celery import current_app
 from django.core.cache import cache
 from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
 from kombu.exceptions import OperationalError
 
 from portal.kernel.clock import now
@@ -76,9 +78,9 @@ def seen(kind: str, public_id: str) -> None:
 def _make_due_and_send(kind: LoopKind, public_id: str) -> None:
     if kind.model is not None:
         due = now() - _CLOCK_SKEW
-        rows = kind.model._base_manager.filter(public_id=public_id, next_attempt_at__gt=due)
+        rows: QuerySet[Any] = kind.model._base_manager.all()
         try:
-            rows.update(next_attempt_at=due)
+            rows.filter(public_id=public_id, next_attempt_at__gt=due).update(next_attempt_at=due)
         except DatabaseError as error:
             _log.warning("hint.row_not_marked", kind=kind.kind, public_id=public_id, error=str(error))
     _send(kind.task_name, kind.kind, public_id)

@@ -22,7 +22,7 @@ from uuid import UUID, uuid4
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
@@ -131,7 +131,10 @@ def _work(reconciler: Reconciler[Any, Any], claimed: _Claim) -> Report:
         outcome = reconciler.reconcile(view, now())
         return _record(reconciler, claimed, generation, view, outcome)
     except (OperationalError, InterfaceError) as error:
-        # The database, and not the row, is to blame: it does not count towards setting the row aside.
+        # The database, and not the row, is to blame: it does not count towards setting the row aside. The lease is given
+        # back over a new connection where this one is dead.
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
         _crashed(reconciler, claimed, f"{type(error).__name__}: {error}", counted=False)
         raise
     except Exception as error:
