@@ -25,7 +25,7 @@ def meter_cluster(public_id: str) -> None:
 
 @shared_task
 def space_reconcile(public_id: str) -> None:
-    run_pass(RECONCILER, public_id)
+    run_pass(RECONCILER, public_id, only_due=True)
 
 
 @shared_task
