@@ -192,3 +192,18 @@ def test_a_broken_request_gets_an_openai_error(door: TheDoor) -> None:
         raw.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: nonsense\r\n\r\n")
         head = raw.recv(4096)
     assert head.startswith(b"HTTP/1.1 400")
+
+
+def test_c39_a_stream_in_flight_ends_whole_when_its_key_is_revoked(
+    client: httpx.Client, door: TheDoor, engines: list[Engine]
+) -> None:
+    served = route("dep_a", "prj_a", "a-chat", engines[0].address)
+    door.show(table(served))
+    with client.stream("POST", CHAT, json=chat("a-chat", stream=True), headers={"x-test": "slow"}) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        door.show(table(served, keys={}))
+        refused = httpx.post(f"{door.url}{CHAT}", json=chat("a-chat"), headers=client.headers)
+        assert (refused.status_code, error_of(refused)["code"]) == (401, "invalid_api_key")
+        engines[0].gate.set()
+        assert "data: [DONE]" in list(lines)
