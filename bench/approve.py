@@ -46,7 +46,7 @@ def main() -> None:
 
 def _widen_grant(researcher: Rest, approver: Rest, project: str) -> None:
     """Room for every approval: what is measured is the way to the cluster, not the wait for devices."""
-    payload = {"profile": "h100-80gb", "devices": 40}
+    payload = {"profile": "h100-80gb", "devices": 1000}
     asked = researcher.post("requests/", {"project": project, "kind": "grant", "payload": payload, "justification": "bench"})
     approver.post(f"requests/{asked['id']}/decide/", {"verdict": "approve"})
 
@@ -72,7 +72,7 @@ def _approve_one(
     number: int,
     seen: queue.Queue[tuple[str, float, dict[str, Any]]],
 ) -> float:
-    """Milliseconds from the click to the object; the deployment is deleted afterwards, its time uncounted."""
+    """Milliseconds from the click to the object."""
     payload = {
         "name": f"bench-{number}",
         "profile": "h100-80gb",
@@ -88,9 +88,6 @@ def _approve_one(
         name, at, _ = seen.get(timeout=60)
         if name == made:
             break
-    researcher.call("DELETE", f"deployments/{made}/")
-    while not researcher.get(f"deployments/{made}/")["archived_at"]:
-        time.sleep(0.05)
     return (at - began) * 1000
 
 

@@ -89,6 +89,8 @@ PROCESSES = (
             "--lifespan",
             "on",
             "--no-server-header",
+            "--timeout-graceful-shutdown",
+            "3",
             "--no-access-log",
         ),
         settings="portal.settings.gateway",
