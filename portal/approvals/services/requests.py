@@ -21,6 +21,7 @@ from portal.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Sl
 from portal.tenancy.domain.roles import Permission
 from portal.tenancy.models import Project, unscoped
 from portal.tenancy.selectors.permissions import projects_where, require
+from portal.tenancy.services.parts.projects import project_keep_open
 
 UNDECIDED_FOR = timedelta(days=30)
 """How long a submitted request waits for people before it expires."""
@@ -49,6 +50,7 @@ def request_submit(
             fields.setdefault(check.field or check.name, []).append(check.text)
         raise InvalidInput(" ".join(check.text for check in refusals), fields=fields)
     with transaction.atomic(durable=True):
+        project_keep_open(project=project)
         request: Request = Request.objects.create(
             kind=rules.name,
             project=project,
