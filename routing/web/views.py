@@ -60,7 +60,8 @@ def keys(request: HttpRequest, public_id: str) -> HttpResponse:
         "example": _EXAMPLE.format(base_url=base_url, secret=secret) if secret and base_url else "",
         "base_url": base_url,
         "keys": list(key_list(actor=request.actor, project=project)[:200]),
-        "may_make": Permission.KEY_MANAGE_OWN in may and project.state == "active",
+        "may_make": Permission.KEY_MANAGE_OWN in may,
+        "may_end_own": Permission.KEY_REVOKE_OWN in may,
         "may_all": Permission.KEY_MANAGE in may,
         "now": now(),
     }

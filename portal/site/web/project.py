@@ -68,7 +68,7 @@ def _page(request: HttpRequest, found: Any, form: MemberForm, *, status: int = 2
         "phases": deployment_phases(project=found),
         "members": list(membership_list(actor=request.actor, project=found)),
         "form": form,
-        "may_manage": Permission.MEMBER_MANAGE in may and found.state == "active",
-        "may_ask": Permission.REQUEST_CREATE in may and found.state == "active",
+        "may_manage": Permission.MEMBER_MANAGE in may,
+        "may_ask": Permission.REQUEST_CREATE in may,
     }
     return render(request, "site/project.html", context, status=status)
