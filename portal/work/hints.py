@@ -6,6 +6,7 @@ task that runs its loop in ``AppConfig.ready``; anybody below nudges the row by 
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -27,6 +28,8 @@ _COALESCE_SECONDS = 10
 _CLOCK_SKEW = timedelta(seconds=5)
 """A worker whose clock is this much behind still finds the row due."""
 
+_SILENCE_SECONDS = 5.0
+
 _log = structlog.get_logger(__name__)
 
 
@@ -39,6 +42,21 @@ class LoopKind:
     model: type[ReconciledRow] | None = None
 
 
+class _Silence:
+    """After a call that timed out no other is tried for a while: one click pays one timeout, not one for each hint."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def lasts(self) -> bool:
+        return time.monotonic() < self._until
+
+    def heard(self, error: redis.RedisError) -> None:
+        if isinstance(error, redis.TimeoutError):
+            self._until = time.monotonic() + _SILENCE_SECONDS
+
+
+_silence = _Silence()
 _kinds: dict[str, LoopKind] = {}
 
 
@@ -69,9 +87,12 @@ def remind(kind: str, public_id: str) -> None:
 
 def seen(kind: str, public_id: str) -> None:
     """A pass over the row starts: hints from here on are about news, and are sent again."""
+    if _silence.lasts():
+        return
     try:
         cache.delete(_key(kind, public_id))
     except redis.RedisError as error:
+        _silence.heard(error)
         _log.warning("hint.seen_failed", kind=kind, public_id=public_id, error=str(error))
 
 
@@ -87,10 +108,13 @@ def _make_due_and_send(kind: LoopKind, public_id: str) -> None:
 
 
 def _send(task_name: str, kind: str, public_id: str) -> None:
+    if _silence.lasts():
+        return
     try:
         if not cache.add(_key(kind, public_id), now().isoformat(), timeout=_COALESCE_SECONDS):
             return
     except redis.RedisError as error:
+        _silence.heard(error)
         _log.warning("hint.not_sent", kind=kind, public_id=public_id, error=str(error))
         return
     try:

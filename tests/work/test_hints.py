@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import pytest
 import redis
 from django.core.cache import cache
+from django.core.cache.backends.redis import RedisCache
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
@@ -35,6 +38,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     broker = Broker()
     monkeypatch.setattr(hints, "current_app", broker)
     monkeypatch.setattr(hints, "_kinds", {})
+    monkeypatch.setattr(hints, "_silence", hints._Silence())
     hints.register("thing", "app.tasks.thing_reconcile")
     cache.clear()
     yield broker
@@ -143,3 +147,20 @@ def test_a_cache_that_is_down_stops_nobody(broker: Broker, monkeypatch: pytest.M
     monkeypatch.setattr(cache, "delete", refuse)
     hints.nudge("thing", "t_1")
     hints.seen("thing", "t_1")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_hangs_costs_one_timeout_and_not_one_for_each_hint(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        address = f"redis://127.0.0.1:{mute.getsockname()[1]}/0"
+        monkeypatch.setattr(hints, "cache", RedisCache(address, {"OPTIONS": {"socket_timeout": 0.3}}))
+        started = time.monotonic()
+        for number in range(20):
+            hints.nudge("thing", f"t_{number}")
+            hints.seen("thing", f"t_{number}")
+        assert time.monotonic() - started < 2
+    assert broker.sent == []
