@@ -139,8 +139,8 @@ def meter(used: int, total: int, label: str = "", warn: int = 101) -> SafeString
     tone_word = "bad" if over else "warn" if share * 100 >= warn else "info"
     return format_html(
         '<svg class="meter meter-{}" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="{}">'
-        '<rect class="meter-track" width="100" height="6" rx="1"></rect><rect class="meter-fill" width="{}" height="6" rx="1">'
-        "</rect></svg>",
+        '<rect class="meter-track" width="100" height="6" rx="1"></rect>'
+        '<rect class="meter-fill" width="{}" height="6" rx="1"></rect></svg>',
         tone_word,
         label or f"{used} of {total}",
         f"{100 * share:.1f}",

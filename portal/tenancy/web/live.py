@@ -33,9 +33,7 @@ def live_answer(request: HttpRequest, *, name: str, template: str, context: Mapp
     """The answer to a poll: the newer fragment, or 204 when the one that was seen still stands."""
     fragment = live_fragment(request, name=name, template=template, context=context, url=url)
     seen = request.GET.get("seen", "")
-    if seen and f'"seen": "{seen}"' in fragment:
-        response = HttpResponse(status=204)
-    else:
-        response = HttpResponse(fragment)
+    unchanged = bool(seen) and f'"seen": "{seen}"' in fragment
+    response = HttpResponse(status=204) if unchanged else HttpResponse(fragment)
     response["Cache-Control"] = "no-store"
     return response
