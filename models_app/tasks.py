@@ -11,7 +11,7 @@ from portal.work.loop import run_pass, sweep
 @shared_task(name="models_app.tasks.deployment_reconcile")
 def deployment_reconcile(public_id: str) -> None:
     """One pass over the deployment."""
-    run_pass(RECONCILER, public_id)
+    run_pass(RECONCILER, public_id, only_due=True)
 
 
 @shared_task(name="models_app.tasks.deployments_sweep")
