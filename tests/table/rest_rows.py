@@ -91,7 +91,7 @@ ROWS: list[Row] = [
     everybody("api-organizations"),
     platform("api-organizations", "POST", PLATFORM, 201, of(name="Initech")),
     organization("api-organization", "GET", ORGANIZATION_SEEN, 200),
-    organization("api-administrators", "GET", frozenset({"org_admin", "auditor"}), 200),
+    organization("api-administrators", "GET", frozenset({"org_admin", "auditor", "platform_admin"}), 200),
     Row(
         "api-administrators",
         "POST",
