@@ -7,10 +7,12 @@ Postgres run without fsync, as in the tests.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
-from typing import Any
+
+import httpx
 
 from bench.figures import Figure, percentile, report
 from bench.running import running
@@ -51,15 +53,17 @@ def _widen_grant(researcher: Rest, approver: Rest, project: str) -> None:
     approver.post(f"requests/{asked['id']}/decide/", {"verdict": "approve"})
 
 
-def _watch(api: Api) -> queue.Queue[tuple[str, float, dict[str, Any]]]:
-    """(deployment's public id, instant seen, object) of every Deployment of ours as the API server has it."""
-    seen: queue.Queue[tuple[str, float, dict[str, Any]]] = queue.Queue()
+def _watch(api: Api) -> queue.Queue[tuple[str, float]]:
+    """(deployment's public id, instant seen) of every Deployment of ours as the API server has it."""
+    seen: queue.Queue[tuple[str, float]] = queue.Queue()
 
     def follow() -> None:
-        for event in api.watch("/apis/apps/v1/deployments", seconds=3600):
-            if event["type"] == "ADDED":
-                labels = event["object"]["metadata"].get("labels", {})
-                seen.put((labels.get("slipway/id", ""), time.perf_counter(), event["object"]))
+        # Ends with the API server; a watch that ends early shows as a wait for an object that nobody reports.
+        with contextlib.suppress(httpx.HTTPError):
+            for event in api.watch("/apis/apps/v1/deployments", seconds=3600):
+                if event["type"] == "ADDED":
+                    labels = event["object"]["metadata"].get("labels", {})
+                    seen.put((labels.get("slipway/id", ""), time.perf_counter()))
 
     threading.Thread(target=follow, daemon=True).start()
     return seen
@@ -70,7 +74,7 @@ def _approve_one(
     approver: Rest,
     project: str,
     number: int,
-    seen: queue.Queue[tuple[str, float, dict[str, Any]]],
+    seen: queue.Queue[tuple[str, float]],
 ) -> float:
     """Milliseconds from the click to the object."""
     payload = {
@@ -85,7 +89,7 @@ def _approve_one(
     began = time.perf_counter()
     made = approver.post(f"requests/{asked['id']}/decide/", {"verdict": "approve"})["made_id"]
     while True:
-        name, at, _ = seen.get(timeout=60)
+        name, at = seen.get(timeout=60)
         if name == made:
             break
     return (at - began) * 1000

@@ -1,5 +1,5 @@
-"""Fixtures every test may use: the standing cast and its factories, and the real cluster."""
+"""Fixtures every test may use: the standing cast and its factories, the real cluster, and the whole of Slipway running."""
 
 import portal.celery  # noqa: F401  (as in every process: hints go to this run's own broker)
 
-pytest_plugins = ["tests.cast", "tests.cluster"]
+pytest_plugins = ["tests.cast", "tests.cluster", "tests.running"]

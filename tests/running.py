@@ -1,4 +1,4 @@
-"""The whole of Slipway running for the flows: every process of the list, on a database of its own and the real cluster."""
+"""The whole of Slipway running, for flows, chaos and pages: every process, a database of its own, the real cluster."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from deploy.local.chromium import chromium
 from deploy.local.fleet import LocalFleet
 from deploy.local.stack import Stack
 from deploy.local.state import state_dir
+
+# Playwright runs a loop in this thread; the fixtures' own queries in it are plain and stand in nobody's way.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 _DATABASE = f"slipway_flow_{os.getpid()}"
 _ARGUMENTS = [
@@ -63,8 +66,8 @@ def logs(folder: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """The real Chromium."""
+def chrome() -> Iterator[Browser]:
+    """The real Chromium; one for the whole run, since Playwright runs one loop a thread."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=_ARGUMENTS)
         yield browser
@@ -72,8 +75,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser, stack: Stack) -> Iterator[Page]:
-    """A fresh person's window."""
-    context = browser.new_context(base_url=stack.web_url, viewport={"width": 1440, "height": 900})
+def page(chrome: Browser, stack: Stack) -> Iterator[Page]:
+    """A fresh person's window onto the running stack."""
+    context = chrome.new_context(base_url=stack.web_url, viewport={"width": 1440, "height": 900})
     yield context.new_page()
     context.close()
