@@ -25,11 +25,8 @@ from tests.models_app.reconcile.conftest import MakeScene, Scene
 
 pytestmark = [pytest.mark.cluster, pytest.mark.chaos, pytest.mark.django_db]
 
-POINTS = [
-    (method, number, after)
-    for method, number in [("get", 1), ("get", 2), ("apply", 1), ("apply", 2)]
-    for after in (False, True)
-]
+POINTS = [("get", 1, False), ("get", 2, True), ("apply", 1, False), ("apply", 1, True), ("apply", 2, False)]
+"""Every point is tried on the fake (test_loop_fence.py); here those where a read or a write hangs in the balance."""
 
 
 def lease_ends(scene: Scene) -> None:
@@ -95,7 +92,7 @@ def test_a_stale_worker_does_not_win_over_a_later_change(
     check_newest(scene, 3)
 
 
-@pytest.mark.parametrize(("method", "number"), [("get", 1), ("get", 2), ("apply", 1), ("apply", 2)])
+@pytest.mark.parametrize(("method", "number"), [("get", 1), ("apply", 1)])
 def test_a_stale_worker_does_not_win_when_a_change_was_taken_back(make_scene: MakeScene, method: str, number: int) -> None:
     scene = make_scene()
     scene.pass_once()
@@ -106,7 +103,7 @@ def test_a_stale_worker_does_not_win_when_a_change_was_taken_back(make_scene: Ma
     check_newest(scene, 1)
 
 
-@pytest.mark.parametrize(("method", "number", "after"), POINTS)
+@pytest.mark.parametrize(("method", "number", "after"), [("get", 1, False), ("apply", 1, False), ("apply", 2, True)])
 def test_a_stale_worker_that_made_something_of_a_removed_deployment_is_cleaned_up_after(
     make_scene: MakeScene, monkeypatch: pytest.MonkeyPatch, method: str, number: int, after: bool
 ) -> None:
