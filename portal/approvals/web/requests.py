@@ -23,6 +23,8 @@ from portal.tenancy.web.forms import whole
 from portal.tenancy.web.live import live_answer, live_fragment
 
 PAGE_SIZE = 50
+_FIRST = ("name", "source", "source_revision", "source_file", "profile", "devices", "devices_per_replica", "replicas_min")
+"""The database keeps a payload's fields in no order of meaning; these come first, where a kind has them."""
 _STORY = (
     ("submitted_at", "Asked"),
     ("decided_at", "Decided"),
@@ -49,7 +51,10 @@ def request_detail(request: HttpRequest, public_id: str) -> HttpResponse:
         "row": row,
         "project": row.project,
         "label": kind_of(row.kind).label,
-        "asked": [(name, value) for name, value in row.payload.items() if value not in ("", None, [])],
+        "asked": sorted(
+            ((name, value) for name, value in row.payload.items() if value not in ("", None, [])),
+            key=lambda item: (_FIRST.index(item[0]) if item[0] in _FIRST else len(_FIRST), item[0]),
+        ),
         "body": live_fragment(request, **_live(request, row)),
     }
     return render(request, "approvals/request.html", context)
