@@ -124,6 +124,19 @@ def test_the_lead_approves_from_the_inbox_and_the_deployment_has_a_page(cast: Ca
     )
 
 
+def test_a_request_tells_its_story_in_order_and_its_payload_in_the_words_of_the_form(cast: Cast, grant: Grant) -> None:
+    request = asked(cast, arguments="--flash-attn\n--mlock", justification="for a paper")
+    lead = signed_in(cast.lead)
+    lead.post(f"/requests/{request.public_id}/approve/")
+    lead.post(f"/requests/{request.public_id}/revoke/", {"reason": "The paper is out."})
+    page = lead.get(f"/requests/{request.public_id}/").content.decode()
+    story = [page.index(text) for text in ("Asked by", "Approved by", "Revoked</span>")]
+    assert story == sorted(story)
+    for words in ("<dt>GPUs a replica</dt>", "--flash-attn --mlock", "for a paper"):
+        assert words in page
+    assert "devices_per_replica" not in page
+
+
 def test_c37_approving_by_get_changes_nothing(cast: Cast, grant: Grant) -> None:
     request = asked(cast)
     lead = signed_in(cast.lead)
@@ -209,10 +222,10 @@ def test_a_live_fragment_is_answered_empty_until_something_changed(cast: Cast, g
     assert seen is not None
     assert client.get(address, {"seen": seen[1]}, headers={"HX-Request": "true"}).status_code == 204
     with unscoped("a test changes the row"):
-        Deployment.objects.filter(pk=row.pk).update(phase="ready")
+        Deployment.objects.filter(pk=row.pk).update(desired="absent")
     changed = client.get(address, {"seen": seen[1]}, headers={"HX-Request": "true"})
     assert changed.status_code == 200
-    assert b'data-state="ready"' in changed.content
+    assert b'data-state="deleting"' in changed.content
 
 
 def test_c33_a_fragment_of_an_ended_session_sends_the_whole_page_to_sign_in(cast: Cast) -> None:

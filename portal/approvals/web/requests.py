@@ -23,14 +23,31 @@ from portal.tenancy.web.forms import whole
 from portal.tenancy.web.live import live_answer, live_fragment
 
 PAGE_SIZE = 50
-_FIRST = ("name", "source", "source_revision", "source_file", "profile", "devices", "devices_per_replica", "replicas_min")
-"""The database keeps a payload's fields in no order of meaning; these come first, where a kind has them."""
-_STORY = (
-    ("submitted_at", "Asked"),
-    ("decided_at", "Decided"),
-    ("fulfilled_at", "True in the cluster"),
-    ("ended_at", "Ended"),
-)
+_WORDS = {
+    "name": "Model name",
+    "source": "Model files",
+    "source_revision": "Revision",
+    "source_file": "GGUF file",
+    "profile": "GPUs",
+    "devices": "How many",
+    "devices_per_replica": "GPUs a replica",
+    "replicas_min": "Replicas, at least",
+    "replicas_max": "Replicas, at most",
+    "gpu_hours_per_month": "GPU-hours a month",
+    "starts_at": "From",
+    "ends_at": "Until",
+    "vram": "VRAM it needs",
+    "backend": "Engine",
+    "model_format": "Format",
+    "engine": "Run as",
+    "cluster": "Cluster",
+    "cpu": "CPU",
+    "memory": "Memory",
+    "context_length": "Context, in tokens",
+    "image": "Image",
+    "arguments": "Extra arguments",
+}
+"""A payload's fields in the order people read them, in the words of the forms; others follow under their own names."""
 
 
 @require_safe
@@ -51,10 +68,7 @@ def request_detail(request: HttpRequest, public_id: str) -> HttpResponse:
         "row": row,
         "project": row.project,
         "label": kind_of(row.kind).label,
-        "asked": sorted(
-            ((name, value) for name, value in row.payload.items() if value not in ("", None, [])),
-            key=lambda item: (_FIRST.index(item[0]) if item[0] in _FIRST else len(_FIRST), item[0]),
-        ),
+        "asked": _asked(row),
         "body": live_fragment(request, **_live(request, row)),
     }
     return render(request, "approvals/request.html", context)
@@ -147,8 +161,7 @@ def _live(request: HttpRequest, row: Any) -> dict[str, Any]:
         "own": row.requester_id == request.actor.user_pk,
         "preview": preview,
         "unsure": unsure,
-        "story": [(text, getattr(row, name)) for name, text in _STORY if getattr(row, name)],
-        "decisions": list(row.decisions.all()),
+        "story": _story(row),
     }
     return {
         "name": "request-body",
@@ -156,6 +169,30 @@ def _live(request: HttpRequest, row: Any) -> dict[str, Any]:
         "context": context,
         "url": reverse("request-live", args=[row.public_id]),
     }
+
+
+def _asked(row: Any) -> list[tuple[str, Any]]:
+    """(label, value) of what was filled in."""
+    order = {name: place for place, name in enumerate(_WORDS)}
+    given = [(name, value) for name, value in row.payload.items() if value not in ("", None, [])]
+    given.sort(key=lambda item: (order.get(item[0], len(order)), item[0]))
+    return [
+        (_WORDS.get(name, name.replace("_", " ")), " ".join(map(str, value)) if isinstance(value, list) else value)
+        for name, value in given
+    ]
+
+
+def _story(row: Any) -> list[tuple[Any, str, str, str]]:
+    """(when, tone, what, why) in the order of time."""
+    steps = [(row.submitted_at, "info", f"Asked by {row.requester.name}", "")]
+    for decision in row.decisions.all():
+        approved = decision.verdict == Verdict.APPROVE
+        word, tone = ("Approved", "good") if approved else ("Denied", "bad")
+        steps.append((decision.at, tone, f"{word} by {decision.decider.name}", decision.reason))
+    steps.append((row.fulfilled_at, "good", "Came true: seen as it was asked for", ""))
+    if row.state != RequestState.DENIED:  # a denial is among the decisions
+        steps.append((row.ended_at, "quiet", row.state.capitalize(), ""))
+    return sorted((step for step in steps if step[0] is not None), key=lambda step: step[0])
 
 
 def _reason(request: HttpRequest) -> str:
