@@ -240,7 +240,7 @@ def _observe_crash(row: Deployment, at: Any) -> None:
 def _time(project: Project, cluster: Cluster, row: Deployment) -> None:
     at = now()
     for number in range(12):
-        began = at - timedelta(hours=9 + number * 3)
+        began = at - timedelta(minutes=15 * (number + 1))
         GpuInterval.objects.create(
             cluster=cluster,
             pod_uid=f"past-{number}",
@@ -257,6 +257,6 @@ def _time(project: Project, cluster: Cluster, row: Deployment) -> None:
             started_at=began,
             start_basis="pod_scheduled",
             running_at=began + timedelta(seconds=42),
-            ended_at=began + timedelta(hours=2, microseconds=number),
+            ended_at=began + timedelta(minutes=12, microseconds=number),
             end_basis="container_finished",
         )
