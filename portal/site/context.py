@@ -15,4 +15,6 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
     actor = getattr(request, "actor", None)
     if actor is None:
         return {"chrome": None}
-    return {"chrome": SimpleLazyObject(lambda: chrome_of(actor=actor))}
+    if not hasattr(request, "chrome"):  # one for the page and the fragments in it
+        request.chrome = SimpleLazyObject(lambda: chrome_of(actor=actor))
+    return {"chrome": request.chrome}

@@ -12,7 +12,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from fleet.selectors.progress import local_progress
 from portal.approvals.domain.states import Verdict
-from portal.approvals.selectors.requests import inbox_count
 from portal.approvals.services.decisions import requests_decide
 from portal.site.selectors.home import home_page
 from portal.site.selectors.inbox import inbox_page
@@ -74,7 +73,7 @@ def _home(request: HttpRequest) -> dict[str, Any]:
     return {
         "name": "home-body",
         "template": "site/_home.html",
-        "context": {"home": page, "inbox": inbox_count(actor=request.actor), "progress": local_progress()},
+        "context": {"home": page, "progress": local_progress()},
         "url": reverse("home-live"),
     }
 
