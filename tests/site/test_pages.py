@@ -165,6 +165,15 @@ def test_a_bulk_decision_says_which_were_refused_and_decides_the_others(cast: Ca
     assert states == {one.public_id: "approved", other.public_id: "submitted"}
 
 
+def test_a_form_sent_by_no_button_decides_nothing(cast: Cast, grant: Grant) -> None:
+    request = asked(cast)
+    page = signed_in(cast.lead).post("/inbox/decide/", {"requests": [request.public_id], "reason": "x"}, follow=True)
+    assert b"Nothing was decided" in page.content
+    with unscoped("a test reads the row"):
+        request.refresh_from_db()
+    assert request.state == "submitted"
+
+
 def test_denying_needs_a_reason_and_one_cannot_decide_ones_own(cast: Cast, grant: Grant) -> None:
     request = asked(cast)
     lead = signed_in(cast.lead)

@@ -45,6 +45,9 @@ def inbox_decide(request: HttpRequest) -> HttpResponse:
     one = request.POST.get("approve", "")
     chosen = [one] if one else request.POST.getlist("requests")[:200]
     verdict = Verdict.DENY if "deny" in request.POST else Verdict.APPROVE
+    if not one and not {"deny", "bulk"} & set(request.POST):
+        messages.warning(request, "Nothing was decided: press Approve or Deny.")
+        return redirect("inbox")
     if not chosen:
         messages.warning(request, "Nothing was ticked, so nothing was decided.")
         return redirect("inbox")

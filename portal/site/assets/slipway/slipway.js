@@ -118,6 +118,8 @@
     document.querySelectorAll("details.menu[open]").forEach(function (menu) { if (!menu.contains(event.target)) { menu.open = false; } });
   });
   document.addEventListener("keydown", function (event) {
+    /* Enter in a box of a form with several acts would press whichever button comes first. */
+    if (event.key === "Enter" && event.target.matches("form[data-no-enter] input")) { event.preventDefault(); }
     if (event.key === "Escape") {
       document.querySelectorAll("details.menu[open]").forEach(function (menu) { menu.open = false; menu.querySelector("summary").focus(); });
     }
