@@ -7,6 +7,7 @@ class FleetConfig(AppConfig):
 
     def ready(self) -> None:
         from fleet.models import ProjectSpace  # noqa: PLC0415 - models load first
+        from fleet.observer.kinds import watch  # noqa: PLC0415
         from fleet.request_kinds import GRANT  # noqa: PLC0415
         from fleet.services.parts.grants import grants_end_with_project  # noqa: PLC0415
         from fleet.services.parts.spaces import spaces_end_with_project  # noqa: PLC0415
@@ -18,3 +19,4 @@ class FleetConfig(AppConfig):
         closing.register("grants", grants_end_with_project)
         closing.register("spaces", spaces_end_with_project)
         hints.register("space", "fleet.tasks.space_reconcile", ProjectSpace)
+        watch("v1", "Namespace")  # one that somebody deletes is made again within seconds, not at the next resync

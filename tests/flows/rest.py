@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
@@ -24,7 +25,8 @@ def signed_in(stack: Stack, email: str) -> httpx.Client:
         headers={"Referer": stack.web_url},
     )
     assert answer.status_code == 200, answer.text[:500]
-    assert "sessionid" in client.cookies, "not signed in"
+    shown = " ".join(re.sub("<[^>]+>", " ", answer.text).split())
+    assert "sessionid" in client.cookies, f"not signed in, at {answer.url}: {shown[-600:]}"
     return client
 
 
@@ -32,7 +34,7 @@ class Rest:
     """``/api/v1/`` as one person, with a token made for it."""
 
     def __init__(self, stack: Stack, email: str) -> None:
-        with signed_in(stack, email) as browser:
+        with contextlib.closing(signed_in(stack, email)) as browser:
             made = browser.post(
                 "/api/v1/tokens/",
                 json={"name": "flow", "scopes": ["read", "write"], "expires_in_days": 1},

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 
 import pytest
 from openai import OpenAI
+from playwright.sync_api import Browser, Page, expect
 
 from deploy.local.controlplane_api import Api
 from deploy.local.stack import Stack
@@ -98,3 +100,61 @@ def test_main_job_through_rest(stack: Stack, admin: Api) -> None:
             lambda: researcher.get(f"deployments/{deployment}/")["archived_at"], within=90, what="the deployment is gone"
         )
         check_ledger(researcher, project, deployment, recorder)
+
+
+def signed_in(chrome: Browser, stack: Stack, email: str) -> Page:
+    """A window in which ``email`` has signed in by the form."""
+    page = chrome.new_context(base_url=stack.web_url, viewport={"width": 1440, "height": 900}).new_page()
+    page.goto("/accounts/login/")
+    page.get_by_label("E-mail").fill(email)
+    page.get_by_label("Password").fill(stack.password_file.read_text())
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
+    return page
+
+
+def test_main_job_in_the_browser(stack: Stack, admin: Api, chrome: Browser) -> None:
+    """Two people, two windows, and not one reload: what changes shows by itself."""
+    researcher, approver = signed_in(chrome, stack, RESEARCHER), signed_in(chrome, stack, APPROVER)
+    rest = Rest(stack, RESEARCHER)
+    project = rest.project("speech")
+    model = f"talk-{secrets.token_hex(3)}"
+    with Recorder(admin).recording() as recorder:
+        researcher.get_by_test_id("ask").click()
+        researcher.get_by_label("Model name").fill(model)
+        researcher.get_by_label("Model files").fill("hf://north-lab/tiny-chat")
+        researcher.get_by_label("GGUF file").fill("tiny.gguf")
+        researcher.get_by_label("GPUs", exact=True).select_option("h100-80gb")
+        expect(researcher.get_by_test_id("preview")).to_contain_text("no rate set", timeout=10_000)
+        researcher.get_by_test_id("submit").click()
+        expect(researcher.get_by_test_id("request-state")).to_have_text("submitted")
+
+        approver.goto("/inbox/")
+        approve = approver.get_by_role("button", name=re.compile(f"Approve .*{model}"))
+        approve.click()
+        expect(approve).to_have_count(0)
+
+        researcher.get_by_test_id("made").click(timeout=10_000)
+        expect(researcher.get_by_test_id("deployment-state")).to_have_text("ready", timeout=60_000)
+        deployment = researcher.url.rstrip("/").rsplit("/", 1)[-1]
+        expect(researcher.get_by_test_id("states")).to_contain_text("not measured here")
+        expect(researcher.get_by_test_id("manifest").first).to_contain_text(deployment)
+
+        researcher.goto(f"/projects/{project}/keys/")
+        researcher.get_by_label("Name").fill("my laptop")
+        researcher.get_by_role("button", name="Make the key").click()
+        key = researcher.get_by_test_id("secret-value").inner_text()
+        pieces = stream(stack, key, model)
+        assert len(pieces) > 3
+
+        researcher.goto(f"/deployments/{deployment}/")
+        researcher.get_by_test_id("delete-open").click()
+        researcher.get_by_label(f"Type {model} to delete it").fill(model)
+        researcher.get_by_test_id("delete").click()
+        expect(researcher.get_by_test_id("deployment-lead")).to_contain_text("removed", timeout=60_000)
+        check_ledger(rest, project, deployment, recorder)
+
+        researcher.goto(f"/projects/{project}/usage/")
+        expect(researcher.get_by_test_id("usage-deployment")).to_contain_text(model)
+    researcher.context.close()
+    approver.context.close()
