@@ -26,10 +26,11 @@ FILES = {
     "@fontsource-variable/inter/LICENSE": "inter/LICENSE",
 }
 ICONS = (
-    "activity", "adjustments", "alert-circle", "alert-triangle", "arrow-right", "box", "check", "chevron-down", "chevron-left",
-    "chevron-right", "circle-check", "circle-x", "clock", "copy", "cpu", "file-text", "help-circle", "history", "home",
-    "inbox", "info-circle", "key", "loader", "lock", "logout", "menu-2", "moon", "player-pause", "plus", "refresh",
-    "rocket", "search", "server", "server-2", "sun", "trash", "user", "users", "x",
+    "activity", "adjustments", "alert-circle", "alert-triangle", "arrow-right", "box", "check", "chevron-down",
+    "chevron-left", "chevron-right", "circle-check", "circle-x", "clock", "copy", "cpu", "file-text",
+    "help-circle", "history", "home", "inbox", "info-circle", "key", "loader", "lock", "logout", "menu-2", "moon",
+    "player-pause", "plus", "refresh", "rocket", "search", "server", "server-2", "sun", "trash", "user", "users",
+    "x",
 )  # fmt: skip
 
 
