@@ -6,14 +6,17 @@ BENCHES := approve pages memory
 # The type checker loads the settings; nothing is connected to.
 CHECK_ENV := SLIPWAY_SECRET_KEY=check SLIPWAY_DATABASE_URL=postgresql://check SLIPWAY_VALKEY_URL=redis://check
 
-.PHONY: help run test check format lock clean openapi screenshots $(addprefix bench-,$(BENCHES))
+.PHONY: help .venv run test check format lock clean openapi screenshots $(addprefix bench-,$(BENCHES))
 
 help: ## List the commands
 	@grep -E '^[a-z.%-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 20
 
-.venv: requirements/bootstrap.txt requirements/dev.txt package-lock.json deploy/local/environment.sh ## Set up the environment alone
+.venv: .venv/.complete ## Set up the environment alone
+
+# Its own mark: a half-made .venv, after a failed or stopped run, is completed by the next.
+.venv/.complete: requirements/bootstrap.txt requirements/dev.txt package-lock.json deploy/local/environment.sh
 	@PYTHON=$(PYTHON) sh deploy/local/environment.sh
-	@touch .venv
+	@touch .venv/.complete
 
 run: .venv ## Start everything on this machine and print where to go
 	@exec $(BIN)/python -m deploy.local.run

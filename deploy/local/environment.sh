@@ -25,6 +25,6 @@ if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import pip' 2>/dev/null; 
 fi
 say "installing the locked Python packages"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.txt
-.venv/bin/uv pip sync --quiet --require-hashes --python .venv/bin/python requirements/bootstrap.txt requirements/dev.txt
+.venv/bin/uv pip sync --system-certs --quiet --require-hashes --python .venv/bin/python requirements/bootstrap.txt requirements/dev.txt
 say "installing the locked front-end parts"
 .venv/bin/python -m deploy.assets
