@@ -36,7 +36,7 @@ class ModelForm(ShapeForm):
     profile = forms.ChoiceField(required=False, label="GPUs", help_text="What this project was granted.")
     devices_per_replica = forms.CharField(required=False, max_length=20, initial="1", label="GPUs a replica")
     replicas_min = forms.CharField(required=False, max_length=20, initial="1", label="Replicas, at least")
-    replicas_max = forms.CharField(required=False, max_length=20, initial="1", label="At most")
+    replicas_max = forms.CharField(required=False, max_length=20, initial="1", label="Replicas, at most")
     vram = forms.CharField(
         required=False, max_length=40, label="VRAM it needs", help_text="A replica's, such as 14Gi. Empty: cannot estimate."
     )
