@@ -18,7 +18,7 @@ from portal.approvals.kinds import Made, Payload, RequestKind
 from portal.approvals.models import Request
 from portal.audit.domain.actors import Actor
 from portal.kernel.clock import now
-from portal.kernel.errors import InvalidInput
+from portal.kernel.errors import Conflict, InvalidInput
 from portal.tenancy.domain.roles import Permission
 from portal.tenancy.models import Project, unscoped
 
@@ -44,7 +44,12 @@ def grant_preview(payload: Payload, *, project: Project, now: datetime) -> Previ
     profile = GpuProfile.objects.get(name=ask.profile)
     standing = _standing(project, profile)
     held = _held(project, profile)
-    checks = [_profile_check(profile), _fleet_check(ask, profile, standing), _start_check(ask, standing, now)]
+    checks = [
+        _profile_check(profile),
+        _fleet_check(ask, profile, standing),
+        _start_check(ask, standing, now),
+        _end_check(ask, now),
+    ]
     if ask.devices < held:
         checks.append(
             Check(
@@ -69,9 +74,15 @@ def grant_preview(payload: Payload, *, project: Project, now: datetime) -> Previ
 
 
 def grant_fulfil(*, request: Request, actor: Actor) -> Made:
-    """Write the grant. One that has started is complete; the request of a later one stays approved until it starts."""
+    """Write the grant. One that has started is complete; the request of a later one stays approved until it starts.
+
+    Conflict when its end came while it waited: approving it would end a standing grant, and stop what runs on it.
+    """
     ask = _ask(request.payload)
     at = now()
+    over = _end_check(ask, at)
+    if over is not None:
+        raise Conflict(over.text, code="grant_over")
     grant = grant_put(
         actor=actor,
         project=request.project,
@@ -153,6 +164,13 @@ def _start_check(ask: GrantAsk, standing: Grant | None, at: datetime) -> Check |
         "The project has a grant of this profile already: a change of it takes effect at approval. Leave the start empty.",
         field="starts_at",
     )
+
+
+def _end_check(ask: GrantAsk, at: datetime) -> Check | None:
+    if ask.ends_at is None or at < ask.ends_at:
+        return None
+    text = f"It was to end at {ask.ends_at:%Y-%m-%d %H:%M %Z}, which has passed: deny it, and ask anew."
+    return Check("end", CheckVerdict.REFUSE, text, field="ends_at")
 
 
 def _fleet_check(ask: GrantAsk, profile: GpuProfile, standing: Grant | None) -> Check:

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import resolve_url
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
 from portal.audit.domain.actors import Channel
-from portal.kernel.errors import SlipwayError
+from portal.kernel.errors import InvalidInput, SlipwayError
 from portal.site.web.errors import error_answer
 from portal.tenancy.selectors.people import actor_for
 
@@ -71,12 +71,26 @@ class SignInMiddleware(LoginRequiredMiddleware):
 
 
 class SlipwayErrorMiddleware(MiddlewareMixin):
-    """Errors of services and selectors become a page, or a notice when a fragment asked; REST has its own handler."""
+    """Errors of services and selectors become a page, or a notice when a fragment asked; REST has its own handler.
+
+    A null character, which no column holds, is refused here: past this point it would be an error of the database.
+    """
+
+    def process_view(
+        self, request: HttpRequest, view_func: Callable[..., Any], view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
+    ) -> HttpResponse | None:
+        if is_page(request) and any("\x00" in text for form in (request.GET, request.POST) for text in _texts(form)):
+            return error_answer(request, InvalidInput("A text here holds a null character: leave it out, and repeat."))
+        return None
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if isinstance(exception, SlipwayError) and is_page(request):
             return error_answer(request, exception)
         return None
+
+
+def _texts(form: QueryDict) -> Iterator[str]:
+    return (text for _, values in form.lists() for text in values)
 
 
 def page_of(request: HttpRequest) -> str:

@@ -11,6 +11,7 @@ from django.test import Client
 from fleet.models import Grant
 from models_app.models import Deployment
 from portal.approvals.models import Request
+from portal.kernel.clock import now
 from portal.tenancy.models import unscoped
 from tests.cast import PASSWORD, Cast, make_cluster, make_deployment, make_grant, make_profile
 
@@ -184,6 +185,19 @@ def test_denying_needs_a_reason_and_one_cannot_decide_ones_own(cast: Cast, grant
     assert signed_in(cast.outsider).post(f"/requests/{request.public_id}/approve/").status_code == 404
 
 
+def test_a_deployment_tells_how_to_call_it_while_it_stands(cast: Cast, grant: Grant, settings: Any) -> None:
+    settings.GATEWAY_PUBLIC_URL = "https://models.example"
+    row = make_deployment(grant, make_cluster("other"), author=cast.member, name="tiny")
+    client = signed_in(cast.viewer)
+    page = client.get(f"/deployments/{row.public_id}/").content.decode()
+    assert 'base_url="https://models.example/v1"' in page
+    assert 'model="tiny"' in page
+    assert "https://models.example/v1/chat/completions" in page
+    with unscoped("a test changes the row"):
+        Deployment.objects.filter(pk=row.pk).update(desired="absent", archived_at=now())
+    assert "base_url" not in client.get(f"/deployments/{row.public_id}/").content.decode()
+
+
 def test_deleting_needs_the_name_and_a_stale_page_is_told(cast: Cast, grant: Grant) -> None:
     row = make_deployment(grant, make_cluster("other"), author=cast.member, name="tiny")
     member = signed_in(cast.member)
@@ -287,3 +301,20 @@ def test_every_answer_carries_its_request_id_and_the_policy(cast: Cast) -> None:
 
 def _still(content: bytes) -> str:
     return re.sub(r'nonce="[^"]*"|name="csrfmiddlewaretoken" value="[^"]*"', "", content.decode())
+
+
+def test_a_null_character_is_refused_before_it_reaches_the_database(cast: Cast, grant: Grant) -> None:
+    request = asked(cast)
+    lead = signed_in(cast.lead)
+    address = f"/projects/{cast.project.public_id}/usage/intervals/"
+    for answer in (
+        lead.get("/requests/", {"project": "prj\x00"}),
+        lead.get(address, {"deployment": "\x00"}),
+        lead.post("/inbox/decide/", {"bulk": "1", "requests": ["req\x00"]}),
+        lead.post(f"/requests/{request.public_id}/deny/", {"reason": "no\x00"}),
+    ):
+        assert answer.status_code == 400
+        assert b"null character" in answer.content
+    with unscoped("a test reads the row"):
+        request.refresh_from_db()
+    assert request.state == "submitted"

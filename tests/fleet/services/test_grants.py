@@ -13,7 +13,7 @@ from fleet.services.parts.grants import grant_move
 from fleet.services.parts.holds import hold_raise
 from portal.approvals.domain.previews import CheckVerdict
 from portal.approvals.models import Request
-from portal.approvals.selectors.requests import request_preview
+from portal.approvals.selectors.requests import request_outlook, request_preview
 from portal.approvals.services.decisions import request_decide
 from portal.approvals.services.requests import request_revoke, request_submit, requests_expire
 from portal.audit.domain.actors import Actor
@@ -182,6 +182,28 @@ def test_a_grant_near_its_end_says_so_and_a_renewal_brings_it_back(cast, granted
         requests_expire(frozen.at)
         assert fresh(old).state == "expired"
         assert grants(cast)[0].state == "active"
+
+
+def test_a_change_whose_end_came_while_it_waited_is_not_approved_and_stops_nothing(cast, act, profile, stopped):
+    with clock.frozen(clock.now()) as frozen:
+        grant = make_grant(cast.project, profile, devices=8)
+        make_hold(grant, "dep_1", 4)
+        end = frozen.at + timedelta(days=2)
+        asked = request_submit(
+            actor=act("lead"),
+            kind="grant",
+            project=cast.project,
+            payload={"profile": profile.name, "devices": 9, "ends_at": end.isoformat()},
+        )
+        frozen.at = end
+        with pytest.raises(Conflict, match="has passed"):
+            request_decide(actor=act("org_admin"), public_id=asked.public_id, verdict="approve")
+        (refused,) = request_outlook(actor=act("org_admin"), request=asked).refusals
+        assert refused.field == "ends_at"
+        grants_expire(frozen.at)
+    (standing,) = grants(cast)
+    assert (fresh(asked).state, standing.devices, standing.ends_at) == ("submitted", 8, grant.ends_at)
+    assert stopped == []
 
 
 def test_one_that_cannot_move_holds_no_other_up(cast, profile, monkeypatch):
