@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F
-
 from fleet.cluster import ClusterError, Unauthorized, Unreachable
 from fleet.reconcile.failures import SYNCED, message_of, outcome_of, reason_of
 from models_app.domain.phases import Declaration, Phase, PhaseReport, phase_of
@@ -16,7 +14,6 @@ from models_app.reconcile.view import DeploymentPass
 from models_app.selectors.declarations import declaration_of
 from portal.work.domain.conditions import Condition, Truth
 from portal.work.domain.outcomes import Blocked, Outcome, Settled, Wait
-from portal.work.models import Desired
 
 LOOK_AGAIN = timedelta(seconds=5)
 """While pods come up or go down; the observer's hints are faster, this is right without them."""
@@ -57,11 +54,11 @@ def cannot(view: DeploymentPass, seen: Sighting | None, now: datetime, *, reason
 
 
 def never(view: DeploymentPass, now: datetime, *, reason: str, message: str) -> Outcome:
-    """It was never ready and its manifest is refused: it cannot become true. The request fails and it is taken down."""
+    """It was never ready and its manifest is refused: it cannot become true. ``recording`` fails its request and stops it,
+    unless somebody has changed it since this pass read it."""
     view.notes.failed = message
     report = PhaseReport(Phase.FAILED, reason, message)
     updates = _updates(view, report, now, None, problem_reason=reason, problem=message)
-    updates |= {"desired": Desired.ABSENT.value, "generation": F("generation") + 1, "version": F("version") + 1}
     conditions = (Condition(SYNCED, Truth.FALSE, reason, message), _ready_condition(report))
     return Wait(after=timedelta(0), reason=message, updates=updates, conditions=conditions)
 

@@ -14,7 +14,7 @@ from models_app.domain.phases import Phase
 from models_app.models import AppliedObject, Deployment, StateChange
 from models_app.reconcile.view import AppliedNow, DeploymentPass
 from models_app.selectors.specs import CONSUMER_KIND
-from models_app.services.parts.deployments import record
+from models_app.services.parts.deployments import deployment_stop, record
 from portal.approvals.domain.states import RequestState
 from portal.approvals.models import Request
 from portal.approvals.services.parts.outcomes import request_failed, request_fulfilled
@@ -42,6 +42,8 @@ def record_pass(row: Deployment, view: DeploymentPass, outcome: Outcome, now: da
     _record_phase(row, outcome.updates, now)
     _record_hold(actor, row, view)
     _record_request(actor, row, view, outcome.updates)
+    if _is_hopeless(row, view):
+        deployment_stop(actor=actor, public_id=row.public_id, reason=view.notes.failed)
     if outcome.updates.get("archived_at") and row.archived_at is None:
         record(actor, "deployment.archive", row, {"archived": False}, {"archived": True})
 
@@ -129,12 +131,19 @@ def _record_request(actor: Actor, row: Deployment, view: DeploymentPass, updates
     if not row.approval_id:
         return
     if view.notes.failed:
+        if not _is_hopeless(row, view):
+            return
         request_failed(actor=actor, public_id=row.approval_id, reason=view.notes.failed)
     elif updates.get("phase") == Phase.READY:
         if not request_fulfilled(actor=actor, public_id=row.approval_id) and _still_approved(row):
             hints.nudge(CONSUMER_KIND, row.public_id)  # somebody holds the request: say it again at once
     elif updates.get("archived_at"):
         request_failed(actor=actor, public_id=row.approval_id, reason="It was deleted before it was ever ready.")
+
+
+def _is_hopeless(row: Deployment, view: DeploymentPass) -> bool:
+    """The cluster refused for good what the row still wants; a change made meanwhile is tried first."""
+    return bool(view.notes.failed) and row.generation == view.deployment.generation
 
 
 def _still_approved(row: Deployment) -> bool:

@@ -49,9 +49,11 @@ def idempotency_claim(*, actor_id: str, key: str, fingerprint: str) -> Answer | 
             with transaction.atomic():
                 IdempotencyRecord.objects.create(actor_id=actor_id, key=key, fingerprint=fingerprint, created_at=at)
         except IntegrityError:
-            earlier = mine.get(key=key)
+            earlier = mine.filter(key=key).first()
         else:
             return None
+    if earlier is None:  # refused and given back between the two looks
+        raise Conflict("The first request with this Idempotency-Key has just been refused: ask again.", code="in_progress")
     if earlier.fingerprint != fingerprint:
         raise Conflict(
             "This Idempotency-Key was used for another request: take a new key for a new request.",
