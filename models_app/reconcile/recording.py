@@ -134,7 +134,9 @@ def _record_request(actor: Actor, row: Deployment, view: DeploymentPass, updates
         if not _is_hopeless(row, view):
             return
         request_failed(actor=actor, public_id=row.approval_id, reason=view.notes.failed)
-    elif updates.get("phase") == Phase.READY:
+    elif updates.get("phase") == Phase.READY or (
+        updates.get("phase") == Phase.IDLE and _still_approved(row, replicas_min=0)
+    ):
         if not request_fulfilled(actor=actor, public_id=row.approval_id) and _still_approved(row):
             hints.nudge(CONSUMER_KIND, row.public_id)  # somebody holds the request: say it again at once
     elif updates.get("archived_at"):
@@ -146,6 +148,9 @@ def _is_hopeless(row: Deployment, view: DeploymentPass) -> bool:
     return bool(view.notes.failed) and row.generation == view.deployment.generation
 
 
-def _still_approved(row: Deployment) -> bool:
+def _still_approved(row: Deployment, *, replicas_min: int | None = None) -> bool:
+    """Whether its request waits to be seen true; with ``replicas_min``, whether that is what it asked for."""
     rows = Request.objects.for_project(row.project).filter(public_id=row.approval_id, state=RequestState.APPROVED.value)
+    if replicas_min is not None:
+        rows = rows.filter(payload__replicas_min=replicas_min)
     return bool(rows.exists())

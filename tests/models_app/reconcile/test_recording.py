@@ -14,7 +14,7 @@ from models_app.reconcile.view import DeploymentPass
 from portal.approvals.models import Request
 from portal.audit.models import AuditEvent
 from portal.tenancy.models import unscoped
-from portal.work.domain.outcomes import Outcome
+from portal.work.domain.outcomes import Outcome, Settled
 from portal.work.loop import run_pass
 from portal.work.services.parts.generations import generation_raise
 from tests.cast import Cast, make_cluster, make_deployment, make_grant, make_profile
@@ -35,14 +35,30 @@ class Refused(DeploymentReconciler):
         return never(view, now, reason="Invalid", message="spec.x: not supported")
 
 
+class Idle(DeploymentReconciler):
+    """Every pass finds nothing to run."""
+
+    def reconcile(self, view: DeploymentPass, now: datetime) -> Outcome:
+        return Settled(updates={"phase": "idle", "phase_reason": "Suspended"})
+
+
 def refused(cast: Cast, *, meanwhile: bool) -> tuple[Deployment, Request]:
+    return passed(cast, Refused(meanwhile=meanwhile))
+
+
+def passed(cast: Cast, reconciler: DeploymentReconciler, *, asked: int = 1) -> tuple[Deployment, Request]:
     grant = make_grant(cast.project, make_profile("h100"), devices=8)
     with unscoped("a test's starting point"):
         request = Request.objects.create(
-            kind="deployment", project=cast.project, requester=cast.member, title="tiny", state="approved"
+            kind="deployment",
+            project=cast.project,
+            requester=cast.member,
+            title="tiny",
+            state="approved",
+            payload={"replicas_min": asked},
         )
         deployment = make_deployment(grant, make_cluster("local"), author=cast.member, approval_id=request.public_id)
-        run_pass(Refused(meanwhile=meanwhile), deployment.public_id)
+        run_pass(reconciler, deployment.public_id)
         deployment.refresh_from_db()
         request.refresh_from_db()
     return deployment, request
@@ -61,3 +77,9 @@ def test_a_change_made_while_the_old_spec_was_refused_is_tried_and_not_thrown_aw
     deployment, request = refused(cast, meanwhile=True)
     assert (deployment.desired, request.state) == ("present", "approved")
     assert deployment.generation == deployment.observed_generation + 1
+
+
+@pytest.mark.parametrize(("asked", "state"), [(0, "fulfilled"), (1, "approved")])
+def test_idle_fulfils_only_what_was_asked_to_be_idle(cast: Cast, asked: int, state: str) -> None:
+    deployment, request = passed(cast, Idle(), asked=asked)
+    assert (deployment.phase, request.state) == ("idle", state)
