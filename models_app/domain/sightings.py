@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from fleet.domain.pods import clean
+
 _ENDED_PHASES = frozenset({"Succeeded", "Failed"})
 _PULL_FAILURES = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
@@ -130,6 +132,7 @@ def sighting_of(observed: Mapping[str, Any]) -> Sighting | None:
 
 def pod_sighting(pod: Mapping[str, Any], *, generation_annotation: str) -> PodSighting:
     """A pod as the API server wrote it (raw JSON), reduced to what the states need. Absent fields are no error."""
+    pod = clean(pod)
     metadata, spec, status = _part(pod, "metadata"), _part(pod, "spec"), _part(pod, "status")
     conditions = {item.get("type"): item for item in status.get("conditions") or ()}
     scheduled = conditions.get("PodScheduled")
@@ -168,6 +171,7 @@ def deployment_sighting(live: Mapping[str, Any] | None) -> WorkloadSighting:
     """An ``apps/v1`` Deployment as the API server wrote it; None is a proven absence."""
     if live is None:
         return WorkloadSighting(present=False)
+    live = clean(live)
     metadata, spec, status = _part(live, "metadata"), _part(live, "spec"), _part(live, "status")
     conditions = {item.get("type"): item for item in status.get("conditions") or ()}
     failure = conditions.get("ReplicaFailure", {})
@@ -192,7 +196,8 @@ def deployment_sighting(live: Mapping[str, Any] | None) -> WorkloadSighting:
 
 
 def event_sighting(event: Mapping[str, Any]) -> EventSighting:
-    """A core/v1 Event as the API server wrote it."""
+    """A core/v1 Event as the API server wrote it; what a probe printed may hold anything."""
+    event = clean(event)
     about = _part(event, "involvedObject")
     series = _part(event, "series")
     at = (

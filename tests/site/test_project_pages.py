@@ -171,6 +171,17 @@ def test_usage_shows_every_sum_to_four_decimals_with_the_rows_behind_it(metered:
     assert "0.0083" in behind
 
 
+def test_the_rows_behind_what_is_nobodys_are_those_alone(metered: World) -> None:
+    viewer = client_of(metered, "viewer")
+    GpuInterval.objects.filter(pod_uid="uid-a").update(consumer_kind="", consumer_id="")
+    text = viewer.get(f"/projects/{metered.ids['project']}/usage/").content.decode()
+    link = re.search(r'href="([^"]+/usage/intervals/\?[^"]*deployment=)"', text)
+    assert link
+    behind = viewer.get(link[1].replace("&amp;", "&")).content.decode()
+    assert behind.count("data-interval=") == 1
+    assert "uid-a" in behind
+
+
 @pytest.mark.parametrize("query", ["month=2026-13", "month=x", "month=0000-01"])
 def test_a_month_that_is_none_is_said(world: World, query: str) -> None:
     answer = client_of(world, "viewer").get(f"/projects/{world.ids['project']}/usage/?{query}")

@@ -74,6 +74,8 @@ def usage_intervals(request: HttpRequest, public_id: str) -> HttpResponse:
     project = project_get(actor=request.actor, public_id=public_id)
     start, end = _day(request, project) or _month(request, project)
     filters = {name: request.GET[name] for name in ("month", "day", "deployment", "profile") if request.GET.get(name)}
+    if request.GET.get("deployment") == "":
+        filters["deployment"] = ""  # what belongs to nothing of ours
     found = intervals(
         project=project,
         period_start=start,
@@ -140,7 +142,7 @@ def _lines(found: list[UsageLine], by: str, month: str, names: dict[str, str]) -
         query = {"day": line.key} if by == "day" else {"month": month, by: line.key}
         share = 1000 * line.slots_us // most if most else 0
         known = line.key if line.key in names else ""
-        answer.append(_line(name, line, urlencode(query) if line.key else urlencode({"month": month}), share, known))
+        answer.append(_line(name, line, urlencode(query), share, known))
     return answer
 
 
