@@ -1,4 +1,4 @@
-// The Kubernetes control plane of the embedded fleet, built as Go tools (docs/decisions/0002-embedded-parts.md).
+// The Kubernetes control plane of the embedded fleet, built as Go tools (docs/decisions/0001-embedded-parts.md).
 module slipway.invalid/local/kubernetes
 
 go 1.26.0
