@@ -18,4 +18,6 @@ os.environ["SLIPWAY_DATABASE_URL"] = (
 valkey = start_valkey(_state / f"valkey-{_run}")
 os.environ["SLIPWAY_VALKEY_URL"] = f"redis://127.0.0.1:{valkey.port}/0"
 os.environ["SLIPWAY_CLUSTER_CREDENTIALS_DIR"] = str(_state / "clusters")
+(_state / "static").mkdir(exist_ok=True)
+os.environ["SLIPWAY_STATIC_ROOT"] = str(_state / "static")
 os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings.test"

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import structlog
 from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import resolve_url
 from django.utils.deprecation import MiddlewareMixin
@@ -20,12 +21,15 @@ from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
 from portal.audit.domain.actors import Channel
 from portal.kernel.errors import InvalidInput, SlipwayError
-from portal.site.web.errors import error_answer
+from portal.site.web.errors import error_answer, unavailable
 from portal.tenancy.selectors.people import actor_for
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 NOT_PAGES = ("/api/", "/healthz", "/readyz", "/metrics")
 """Addresses that answer callers themselves: REST knows tokens, probes are anonymous."""
+
+
+_DATABASE_AWAY = (OperationalError, InterfaceError)
 
 
 def is_page(request: HttpRequest) -> bool:
@@ -57,7 +61,11 @@ class SignInMiddleware(LoginRequiredMiddleware):
     ) -> HttpResponse | None:
         if not is_page(request):
             return None
-        if request.user.is_authenticated:
+        try:
+            signed_in = request.user.is_authenticated
+        except _DATABASE_AWAY:
+            return unavailable(request)
+        if signed_in:
             request.actor = actor_for(request.user, Channel.BROWSER, request_id=request.request_id)
             structlog.contextvars.bind_contextvars(actor=request.actor.id)
             return None
@@ -73,6 +81,8 @@ class SignInMiddleware(LoginRequiredMiddleware):
 class SlipwayErrorMiddleware(MiddlewareMixin):
     """Errors of services and selectors become a page, or a notice when a fragment asked; REST has its own handler.
 
+    So does a database that is away or busy past its lock timeout: "not available now", and the transaction is rolled back.
+
     A null character, which no column holds, is refused here: past this point it would be an error of the database.
     """
 
@@ -84,9 +94,11 @@ class SlipwayErrorMiddleware(MiddlewareMixin):
         return None
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if isinstance(exception, SlipwayError) and is_page(request):
+        if not is_page(request):
+            return None
+        if isinstance(exception, SlipwayError):
             return error_answer(request, exception)
-        return None
+        return unavailable(request) if isinstance(exception, _DATABASE_AWAY) else None
 
 
 def _texts(form: QueryDict) -> Iterator[str]:

@@ -61,11 +61,24 @@ def too_many(request: HttpRequest) -> HttpResponse:
 @login_not_required
 def server_error(request: HttpRequest) -> HttpResponse:
     """Needs neither a session nor the database, which may be what broke."""
-    context = {"status": 500, "title": TITLES[500], "request_id": getattr(request, "request_id", "")}
-    return HttpResponse(
-        render(None, "site/error_bare.html", context).content,  # no request: no context processor may fail again
-        status=500,
-    )
+    return _bare(request, 500)
+
+
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """The database is away or busy: what was asked was not done, and may be asked again in some seconds."""
+    detail = "The database does not answer now. Nothing was changed: try again in some seconds."
+    if getattr(request, "htmx", False):
+        response = _notice(request, {"status": 503, "title": TITLES[503], "detail": detail, "code": "unavailable"})
+    else:
+        response = _bare(request, 503)
+    response["Retry-After"] = "5"
+    return response
+
+
+def _bare(request: HttpRequest, status: int) -> HttpResponse:
+    context = {"status": status, "title": TITLES[status], "request_id": getattr(request, "request_id", "")}
+    content = render(None, "site/error_bare.html", context).content  # no request: no context processor may fail again
+    return HttpResponse(content, status=status)
 
 
 @login_not_required
