@@ -252,8 +252,11 @@ def _refused(
     reason: str,
     message: str,
 ) -> Outcome:
-    """A manifest that will never be taken: the end of a deployment that was never ready, a stop for one that was."""
+    """A manifest that will never be taken: the end of a deployment that was never there, a stop for one that is or was.
+
+    One that rests idle has objects and no pods: a bad revision of it must not take it away.
+    """
     seen = _see(port, view, engine, found)
-    if view.deployment.observed.get("ready_once") or seen.live_pods:
+    if view.deployment.observed.get("ready_once") or seen.live_pods or found:
         return cannot(view, seen, now, reason=reason, message=message)
     return never(view, now, reason=reason, message=message)

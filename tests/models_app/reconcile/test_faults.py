@@ -141,3 +141,14 @@ def test_a_pod_whose_label_was_taken_off_still_holds_its_devices(scene: Scene) -
     scene.api.delete(path, grace=0)
     eventually(lambda: scene.pass_once() and scene.row().archived_at, within=60, what="archived")
     assert scene.held() == -1
+
+
+def test_a_bad_revision_of_an_idle_deployment_does_not_take_it_away(make_scene: MakeScene, faulty_api: Any) -> None:
+    scene = make_scene(replicas_min=0, replicas_max=1)
+    scene.until("idle")
+    faulty_api.add("PATCH .*/deployments/", status=422, reason="Invalid")
+    scene.revise(configuration={"arguments": ["--nonsense"]})
+    assert verdict(scene) is Verdict.BLOCKED
+    assert scene.row().desired == "present"
+    assert scene.live() is not None
+    assert scene.held() == 1
