@@ -65,9 +65,10 @@ def logs(folder: Path) -> str:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
-    """The real Chromium; one for the whole run, since Playwright runs one loop a thread."""
+    """The real Chromium. Playwright keeps a loop running in this thread, in which no other test could start one: so it ends
+    with each module."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=_ARGUMENTS)
         yield browser

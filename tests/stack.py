@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 
 from deploy.local.services import start_postgres, start_valkey
 from deploy.local.state import state_dir
@@ -15,6 +17,7 @@ os.environ["SLIPWAY_SECRET_KEY"] = "tests-only"
 os.environ["SLIPWAY_DATABASE_URL"] = (
     start_postgres(_state / "postgres", durable=False) + f"&application_name=slipway-test-{_run}"
 )
+atexit.register(shutil.rmtree, _state / f"valkey-{_run}", ignore_errors=True)  # last registered ends first
 valkey = start_valkey(_state / f"valkey-{_run}")
 os.environ["SLIPWAY_VALKEY_URL"] = f"redis://127.0.0.1:{valkey.port}/0"
 os.environ["SLIPWAY_CLUSTER_CREDENTIALS_DIR"] = str(_state / "clusters")
