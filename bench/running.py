@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -16,8 +17,10 @@ from deploy.local.state import state_dir
 
 @contextlib.contextmanager
 def running(*, extra: dict[str, str] | None = None) -> Iterator[tuple[Stack, LocalFleet]]:
-    """Started in a fresh state folder, stopped and removed at the end; says each step on stderr."""
+    """Started in a fresh state folder, stopped at the end, removed with the process; says each step on stderr."""
     state = state_dir() / f"bench-{os.getpid()}"
+    # Registered before the database's own end, so it runs after it: a server whose folder is gone cannot be told to stop.
+    atexit.register(shutil.rmtree, state, ignore_errors=True)
     stopped = threading.Event()
 
     def say(text: str, fraction: float | None = None) -> None:
@@ -36,4 +39,3 @@ def running(*, extra: dict[str, str] | None = None) -> Iterator[tuple[Stack, Loc
         stopped.set()
         stack.stop()
         fleet.stop()
-        shutil.rmtree(state, ignore_errors=True)
