@@ -16,7 +16,7 @@ from deploy.local.state import state_dir
 
 
 @contextlib.contextmanager
-def running(*, extra: dict[str, str] | None = None) -> Iterator[tuple[Stack, LocalFleet]]:
+def running() -> Iterator[tuple[Stack, LocalFleet]]:
     """Started in a fresh state folder, stopped at the end, removed with the process; says each step on stderr."""
     state = state_dir() / f"bench-{os.getpid()}"
     # Registered before the database's own end, so it runs after it: a server whose folder is gone cannot be told to stop.
@@ -26,7 +26,7 @@ def running(*, extra: dict[str, str] | None = None) -> Iterator[tuple[Stack, Loc
     def say(text: str, fraction: float | None = None) -> None:
         print(f"slipway: {text}", file=sys.stderr, flush=True)
 
-    stack = Stack(state=state, say=say, durable=False, extra=extra)
+    stack = Stack(state=state, say=say, durable=False)
     fleet = LocalFleet(state=state / "fleet", credentials=stack.credentials, progress=say, stopped=stopped, fsync=False)
     try:
         stack.prepare()

@@ -30,7 +30,7 @@ class StackFailed(RuntimeError):
 class Stack:
     """``environment`` is what every process gets; ``values`` fill the commands of the process list.
 
-    ``extra`` overrides single variables (tests shorten the sweep). Call prepare, start, wait_for_page; stop at the end.
+    Call prepare, start, wait_for; stop at the end.
     """
 
     def __init__(
@@ -40,7 +40,6 @@ class Stack:
         say: Callable[[str], None],
         durable: bool = True,
         database_url: str = "",
-        extra: dict[str, str] | None = None,
     ) -> None:
         state.mkdir(parents=True, exist_ok=True)
         self.state = state
@@ -76,7 +75,6 @@ class Stack:
             "SLIPWAY_STATIC_ROOT": str(state / "static"),
             "SLIPWAY_HTTPS": "false",
             "SLIPWAY_TRUSTED_ORIGINS": self.web_url,
-            **(extra or {}),
         }
 
     @property

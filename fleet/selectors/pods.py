@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from fleet.domain.pods import PodFacts, Standing, standing
-from fleet.models import ObservedObject, ObservedPod
+from fleet.models import ObservedPod
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,3 @@ def pod_view(row: ObservedPod) -> PodView:
         gone_at=row.gone_at,
         holds_devices=bool(row.node_name) and not facts.over and row.gone_at is None,
     )
-
-
-def objects_of(*, kind: str, id: str, object_kind: str | None = None) -> QuerySet[ObservedObject]:
-    """Other watched objects of one owner that are not gone, of one Kubernetes kind where named."""
-    rows = ObservedObject.objects.filter(owner_kind=kind, owner_id=id, gone_at=None).order_by("kind", "id")
-    return rows if object_kind is None else rows.filter(kind=object_kind)
